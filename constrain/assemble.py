@@ -1,0 +1,166 @@
+"""From a machine and a vocabulary to the arrays of a table: the token half of the compiler.
+
+    machine + trie -> token actions -> token graph -> tokens to the end -> mask rows -> table
+
+and, for machines with frames, the residues that compose masks along the stack.
+
+Where the vocabulary cannot spell some byte, a state may be reachable by tokens and yet have no way to
+an end by tokens. With ``drop_traps`` tokens that lead into such states are not allowed, and if the
+start itself is one, ``DeadEndError`` names the bytes that are missing. Rows of such states are all
+zero; they are the only empty rows, and no allowed token leads to them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from constrain.actions import Steps, Walk, walk_trie
+from constrain.distances import distances
+from constrain.errors import DeadEndError
+from constrain.exits import residues_of
+from constrain.masks import NO_END, Rows, mask_rows, token_graph, tokens_to_end
+from constrain.tables.format import FrameArrays, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from constrain.limits import Meter
+    from constrain.machine import Machine
+    from constrain.trie import Trie
+    from constrain.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A table and what was learnt on the way.
+
+    Attributes
+    ----------
+    table : Table
+    n_actions : int
+        Distinct token actions.
+    n_traps : int
+        States that no allowed token leads to any more, since no end can be reached from them.
+    missing : bytes
+        The bytes that the language uses and no single token spells.
+    """
+
+    table: Table
+    n_actions: int
+    n_traps: int
+    missing: bytes
+
+
+def assemble(
+    machine: Machine,
+    vocabulary: Vocabulary,
+    trie: Trie,
+    meter: Meter,
+    *,
+    drop_traps: bool = True,
+    meta: Mapping[str, object] | None = None,
+) -> Assembled:
+    """Return the table of a machine for a vocabulary.
+
+    Raises
+    ------
+    DeadEndError
+        If no text of the language can be spelled by the vocabulary.
+    LimitError
+    """
+    steps = Steps(machine)
+    walk = Walk(steps, meter)
+    actions = walk_trie(walk, trie)
+    if machine.is_plain:
+        states, cells = token_graph(actions)
+        to_end = tokens_to_end((states, cells - steps.offset), machine.dfa.accept)
+        frames = None
+        finite = to_end != NO_END
+    else:
+        found = distances(machine, steps, actions)
+        to_end, to_pop = found.to_end, found.to_pop
+        residues = residues_of(machine, walk, actions, trie)
+        finite = (to_end != NO_END) | (to_pop != NO_END).any(axis=1) | (machine.pop >= 0)
+        frames = FrameArrays(
+            pop=machine.pop,
+            call_target=machine.call_target,
+            call_return=machine.call_return,
+            tick=machine.tick,
+            escape=machine.escape,
+            escape_at=machine.escape_at,
+            tokens_to_pop=to_pop,
+            pace=found.pace,
+            pace_until=found.pace_until,
+            residue_row=residues.residue_row,
+            residue_offsets=residues.residue_offsets,
+            residues=residues.residues,
+            exit_pair=residues.exit_pair,
+            exit_token_offsets=residues.exit_token_offsets,
+            exit_tokens=residues.exit_tokens,
+            exit_residue_offsets=residues.exit_residue_offsets,
+            exit_residues=residues.exit_residues,
+        )
+    missing = missing_bytes(machine, vocabulary)
+    n_traps = 0
+    alive = np.ones(steps.n_known, dtype=np.bool_)
+    if drop_traps and not finite.all():
+        backs = machine.call_return[machine.call_return >= 0]
+        if not finite[0] or not finite[backs].all() or not finite[machine.call_target].all():
+            raise _dead_end(machine, missing)
+        n_traps = int((~finite).sum())
+        alive = _finite_cells(steps, finite)
+    rows = mask_rows(actions, alive, machine.dfa.accept, vocabulary, meter)
+    table = _table(machine, vocabulary, rows, to_end, frames, meta or {})
+    return Assembled(table, actions.n_actions, n_traps, missing)
+
+
+def _finite_cells(steps: Steps, finite: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return, for every cell, whether an end can be reached from it by tokens."""
+    states = steps.states_of(np.arange(steps.n_known, dtype=np.int32))
+    return np.where(states >= 0, finite[states], True)
+
+
+def missing_bytes(machine: Machine, vocabulary: Vocabulary) -> bytes:
+    """Return the bytes on some transition that no token of one byte spells."""
+    offsets = vocabulary.token_offsets
+    alone = np.zeros(256, dtype=np.bool_)
+    alone[vocabulary.token_bytes[offsets[:-1][np.diff(offsets) == 1]]] = True
+    used = (machine.dfa.trans != -1).any(axis=0)
+    return bytes(np.flatnonzero(used & ~alone).tolist())
+
+
+def _dead_end(machine: Machine, missing: bytes) -> DeadEndError:
+    shown = " ".join(f"{byte:02x}" for byte in missing[:16])
+    more = f" and {len(missing) - 16} more" if len(missing) > 16 else ""
+    return DeadEndError(
+        "the vocabulary cannot spell any text of the language: no token stands for the bytes"
+        f" {shown}{more} alone; use the tokenizer of the model, or a pattern without them",
+        missing=missing,
+    )
+
+
+def _table(
+    machine: Machine,
+    vocabulary: Vocabulary,
+    rows: Rows,
+    to_end: NDArray[np.int32],
+    frames: FrameArrays | None,
+    meta: Mapping[str, object],
+) -> Table:
+    return Table(
+        trans=machine.dfa.trans,
+        accept=machine.dfa.accept,
+        masks=rows.masks,
+        mask_row=rows.row_of,
+        token_bytes=vocabulary.token_bytes,
+        token_offsets=vocabulary.token_offsets,
+        eos=np.asarray(vocabulary.eos, dtype=np.int32),
+        tokens_to_end=to_end,
+        meta=dict(meta),
+        frames=frames,
+    )

@@ -1,0 +1,126 @@
+"""The errors of the compiler, one class per audience and cause.
+
+    ConstrainError               (from constrain.tables.errors; a ValueError)
+    |- PatternError              a pattern is not well formed            pattern, span
+    |  `- UnsupportedPattern     it is well formed, but not regular or not supported
+    |- SchemaError               a JSON schema is not valid, or unsatisfiable   pointer, keyword
+    |  `- UnsupportedSchema      it is valid, but cannot be enforced exactly
+    |- VocabularyError           a tokenizer cannot be read byte for byte
+    |- DeadEndError              the vocabulary cannot spell the language       missing
+    `- LimitError                a limit was reached                     what, given, limit, where
+
+Fields carry the data; the command line draws the caret. ``PatternError`` and ``SchemaError`` mean
+"mend the input", their ``Unsupported`` children mean "this system cannot do that, here is what can".
+"""
+
+from constrain.tables.errors import (
+    BudgetError,
+    ConstrainError,
+    StackLimitError,
+    TableError,
+    TokenRefused,
+)
+
+__all__ = [
+    "BudgetError",
+    "ConstrainError",
+    "DeadEndError",
+    "LimitError",
+    "PatternError",
+    "SchemaError",
+    "StackLimitError",
+    "TableError",
+    "TokenRefused",
+    "UnsupportedPattern",
+    "UnsupportedSchema",
+    "VocabularyError",
+]
+
+
+class PatternError(ConstrainError):
+    """A pattern is not well formed.
+
+    Attributes
+    ----------
+    pattern : str
+        The whole pattern.
+    span : tuple[int, int]
+        Start and end of the part at fault, in characters; empty spans point between characters.
+    reason : str
+        What is wrong, without the pattern.
+    """
+
+    def __init__(self, reason: str, pattern: str, span: tuple[int, int]) -> None:
+        super().__init__(f"{reason} at position {span[0]} of pattern {pattern!r}")
+        self.reason = reason
+        self.pattern = pattern
+        self.span = span
+
+
+class UnsupportedPattern(PatternError):
+    """A well-formed pattern uses something that is not regular, or not supported."""
+
+
+class SchemaError(ConstrainError):
+    """A JSON schema is not valid, or no instance can satisfy it.
+
+    Attributes
+    ----------
+    pointer : str
+        JSON pointer (RFC 6901) of the subschema at fault, ``""`` for the root.
+    keyword : str | None
+        The keyword at fault, where one is.
+    reason : str
+        What is wrong, without the place.
+    """
+
+    def __init__(self, reason: str, pointer: str = "", keyword: str | None = None) -> None:
+        place = f"{pointer}/{keyword}" if keyword is not None else pointer
+        super().__init__(f"{reason} (at {'#' + place})")
+        self.reason = reason
+        self.pointer = pointer
+        self.keyword = keyword
+
+
+class UnsupportedSchema(SchemaError):
+    """A valid JSON schema holds a constraint that cannot be enforced exactly."""
+
+
+class VocabularyError(ConstrainError):
+    """A tokenizer cannot be read, or its tokens do not stand for fixed bytes."""
+
+
+class DeadEndError(ConstrainError):
+    """The vocabulary cannot spell any text of the language.
+
+    Attributes
+    ----------
+    missing : bytes
+        The bytes that no usable token spells and that the language needs.
+    """
+
+    def __init__(self, message: str, *, missing: bytes = b"") -> None:
+        super().__init__(message)
+        self.missing = missing
+
+
+class LimitError(ConstrainError):
+    """A limit was reached; nothing was written.
+
+    Attributes
+    ----------
+    what : str
+        The quantity, for example ``"states"`` or ``"seconds"``.
+    given, limit : float
+        How much was asked for (or reached), and how much is allowed.
+    where : str
+        The sub-pattern or JSON pointer that costs the most, ``""`` where unknown.
+    """
+
+    def __init__(self, what: str, given: float, limit: float, where: str = "") -> None:
+        place = f"; {where} costs the most" if where else ""
+        super().__init__(f"too many {what}: {given:,.10g} of at most {limit:,.10g}{place}")
+        self.what = what
+        self.given = given
+        self.limit = limit
+        self.where = where

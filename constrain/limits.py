@@ -1,0 +1,81 @@
+"""Bounds on everything a stranger's input could make large, and the meter that watches them.
+
+``Limits`` is what a caller sets; a ``Meter`` is one compile's copy of it with a clock. Stages call
+``meter.tick()`` inside their loops (a clock reading, cheap enough for every few hundred steps) and
+``meter.require(what, given, limit, where)`` before they allocate. No signals and no threads are
+involved, so a compile can be bounded in any thread.
+"""
+
+import time
+from dataclasses import dataclass, field
+
+from constrain.errors import LimitError
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds of one compile; every field is on by default.
+
+    Attributes
+    ----------
+    max_states : int
+        States of any automaton, while it is built as well as after.
+    max_nfa_states : int
+        States of the nondeterministic automaton before subset construction.
+    max_nodes : int
+        Nodes of a syntax tree.
+    max_depth : int
+        Nesting of groups in a pattern and of subschemas in a schema.
+    max_repeat : int
+        The largest count in a quantifier of a pattern.
+    max_input : int
+        Bytes of a schema, pattern or tokenizer file.
+    max_memory : int
+        Bytes of the largest arrays (token actions, mask rows) together.
+    max_output : int
+        Bytes of the table file.
+    timeout : float
+        Seconds for one compile.
+    """
+
+    max_states: int = 200_000
+    max_nfa_states: int = 2_000_000
+    max_nodes: int = 2_000_000
+    max_depth: int = 200
+    max_repeat: int = 100_000
+    max_input: int = 256 * MIB
+    max_memory: int = 2048 * MIB
+    max_output: int = 2048 * MIB
+    timeout: float = 120.0
+
+
+@dataclass(slots=True)
+class Meter:
+    """One compile's limits and its clock.
+
+    Attributes
+    ----------
+    limits : Limits
+    started : float
+        ``time.monotonic()`` when the compile began.
+    where : str
+        The part being worked on, for messages.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    started: float = field(default_factory=time.monotonic)
+    where: str = ""
+
+    def tick(self) -> None:
+        """Raise ``LimitError`` if the time is up."""
+        elapsed = time.monotonic() - self.started
+        if elapsed > self.limits.timeout:
+            raise LimitError("seconds", elapsed, self.limits.timeout, self.where)
+
+    def require(self, what: str, given: float, limit: float, where: str = "") -> None:
+        """Raise ``LimitError`` if ``given`` exceeds ``limit``; also look at the clock."""
+        if given > limit:
+            raise LimitError(what, given, limit, where or self.where)
+        self.tick()

@@ -1,0 +1,341 @@
+"""Thompson's construction: from a grammar to one nondeterministic automaton.
+
+Every node becomes edges between a given entry and a given exit state, after Ken Thompson, "Regular
+Expression Search Algorithm" (CACM 1968). Byte edges carry byte sets as 256-bit integers; epsilon
+edges consume nothing; call edges enter a frame; tick edges are epsilon edges that count one.
+
+The invariant that lets alternatives share their two ends without fresh states: building a node
+from s to t adds no edge *into* s and no edge *out of* t; only ``Repeat`` needs states of its own.
+
+All frames of a grammar and its start node live in one automaton; a call edge names a frame and the
+state to go on in when it has closed. Frames that no finite text can fill are dropped with the call
+edges that need them (``productive``), and so is what cannot be reached backwards from an exit, so
+from every state that is left some text leads to its frame's exit.
+
+Doesn't do: remove epsilon edges or share states between equal fragments (``Graph`` nodes share by
+construction, the later stages by minimization). Cost: one state for each byte of the texts of the
+tree, repeats counted out; bounded by ``Limits.max_nfa_states`` while it grows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from constrain.errors import LimitError
+from constrain.syntax import (
+    Alternate,
+    ByteSet,
+    Call,
+    Concat,
+    Embed,
+    Frame,
+    Grammar,
+    Graph,
+    Literal,
+    Named,
+    Node,
+    Repeat,
+    Tick,
+)
+
+if TYPE_CHECKING:
+    from constrain.limits import Meter
+
+ROOT = 0  # the frame number of the start node
+
+
+@dataclass(slots=True)
+class NFA:
+    """A nondeterministic automaton over bytes, with calls; states are list indices.
+
+    Attributes
+    ----------
+    moves : list[list[tuple[int, int]]]
+        Byte edges of each state: (byte set as bits, target).
+    epsilons, ticks : list[list[int]]
+        Epsilon edges of each state, and those that count one.
+    calls : list[list[tuple[int, int]]]
+        Call edges of each state: (frame number, return state).
+    frame_of : list[int]
+        The frame whose body the state belongs to; ``ROOT`` for the start node.
+    entries, exits : list[int]
+        The first and last state of each frame.
+    frames : list[Frame | None]
+        The frames by number; None for the root.
+    names : list[str]
+        Their names; empty for the root.
+    place_of : list[int]
+        The innermost named place that each state belongs to, as an index of ``places``.
+    places : list[str]
+        The names of places; 0 is nowhere.
+    """
+
+    moves: list[list[tuple[int, int]]] = field(default_factory=list)
+    epsilons: list[list[int]] = field(default_factory=list)
+    ticks: list[list[int]] = field(default_factory=list)
+    calls: list[list[tuple[int, int]]] = field(default_factory=list)
+    frame_of: list[int] = field(default_factory=list)
+    entries: list[int] = field(default_factory=list)
+    exits: list[int] = field(default_factory=list)
+    frames: list[Frame | None] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    place_of: list[int] = field(default_factory=list)
+    places: list[str] = field(default_factory=lambda: [""])
+
+    @property
+    def n_states(self) -> int:
+        """The number of states."""
+        return len(self.moves)
+
+
+class _Builder:
+    """Builds the automaton with an explicit stack of (node, entry, exit, place)."""
+
+    def __init__(self, grammar: Grammar, meter: Meter) -> None:
+        self.nfa = NFA()
+        self.meter = meter
+        names = _reachable_frames(grammar)
+        self.number = {name: i for i, name in enumerate(names, start=1)}
+        nfa = self.nfa
+        nfa.frames = [None, *(grammar.frames[name] for name in names)]
+        nfa.names = ["", *names]
+        bodies = [grammar.start, *(grammar.frames[name].body for name in names)]
+        for number, body in enumerate(bodies):
+            place = self._place(nfa.names[number])
+            entry, end = self._state(number, place), self._state(number, place)
+            nfa.entries.append(entry)
+            nfa.exits.append(end)
+            self._run(body, entry, end, number, place)
+
+    def _place(self, name: str) -> int:
+        if not name:
+            return 0
+        self.nfa.places.append(name)
+        return len(self.nfa.places) - 1
+
+    def _state(self, frame: int, place: int) -> int:
+        nfa = self.nfa
+        state = len(nfa.moves)
+        nfa.moves.append([])
+        nfa.epsilons.append([])
+        nfa.ticks.append([])
+        nfa.calls.append([])
+        nfa.frame_of.append(frame)
+        nfa.place_of.append(place)
+        if state % 4096 == 0:
+            self._check(state)
+        return state
+
+    def _check(self, n_states: int) -> None:
+        limit = self.meter.limits.max_nfa_states
+        if n_states > limit:
+            raise LimitError("NFA states", n_states, limit, self.costliest())
+        self.meter.tick()
+
+    def costliest(self) -> str:
+        """Return the innermost named place that owns the most states."""
+        counts = Counter(place for place in self.nfa.place_of if place)
+        return self.nfa.places[counts.most_common(1)[0][0]] if counts else ""
+
+    def _run(self, body: Node, entry: int, end: int, frame: int, place: int) -> None:
+        nfa = self.nfa
+        stack: list[tuple[Node, int, int, int]] = [(body, entry, end, place)]
+        while stack:
+            node, s, t, place = stack.pop()
+            if isinstance(node, ByteSet):
+                nfa.moves[s].append((node.bits, t))
+            elif isinstance(node, Literal):
+                self._literal(node.data, s, t, frame, place)
+            elif isinstance(node, Concat):
+                for i, part in enumerate(node.parts):
+                    last = i == len(node.parts) - 1
+                    after = t if last else self._state(frame, place)
+                    stack.append((part, s, after, place))
+                    s = after
+                if not node.parts:
+                    nfa.epsilons[s].append(t)
+            elif isinstance(node, Alternate):
+                stack.extend((option, s, t, place) for option in node.options)
+            elif isinstance(node, Repeat):
+                self._repeat(node, s, t, frame, place, stack)
+            elif isinstance(node, Named):
+                stack.append((node.node, s, t, self._place(node.where)))
+            elif isinstance(node, Embed):
+                self._embed(node, s, t, frame, place)
+            elif isinstance(node, Graph):
+                points = [self._state(frame, place) for _ in range(node.n_points)]
+                nfa.epsilons[s].append(points[node.start])
+                nfa.epsilons[points[node.end]].append(t)
+                stack.extend((label, points[a], points[b], place) for a, label, b in node.edges)
+            elif isinstance(node, Call):
+                nfa.calls[s].append((self.number[node.name], t))
+            else:
+                inner = self._state(frame, place)
+                nfa.ticks[inner].append(t)
+                stack.append((node.node, s, inner, place))
+
+    def _literal(self, data: bytes, s: int, t: int, frame: int, place: int) -> None:
+        moves = self.nfa.moves
+        if not data:
+            self.nfa.epsilons[s].append(t)
+            return
+        for byte in data[:-1]:
+            after = self._state(frame, place)
+            moves[s].append((1 << byte, after))
+            s = after
+        moves[s].append((1 << data[-1], t))
+
+    def _repeat(
+        self,
+        node: Repeat,
+        s: int,
+        t: int,
+        frame: int,
+        place: int,
+        stack: list[tuple[Node, int, int, int]],
+    ) -> None:
+        epsilons = self.nfa.epsilons
+        for _ in range(node.minimum):
+            after = self._state(frame, place)
+            stack.append((node.node, s, after, place))
+            s = after
+        if node.maximum is None:
+            loop, back = self._state(frame, place), self._state(frame, place)
+            epsilons[s].append(loop)
+            epsilons[back].append(loop)
+            epsilons[loop].append(t)
+            stack.append((node.node, loop, back, place))
+            return
+        for _ in range(node.maximum - node.minimum):
+            before, after = self._state(frame, place), self._state(frame, place)
+            epsilons[s].extend((before, t))
+            stack.append((node.node, before, after, place))
+            s = after
+        epsilons[s].append(t)
+
+    def _embed(self, node: Embed, s: int, t: int, frame: int, place: int) -> None:
+        nfa = self.nfa
+        inner = [self._state(frame, place) for _ in range(node.dfa.n_states)]
+        arrive = list(inner)
+        for i, ticking in enumerate(node.ticks or ()):
+            if ticking:
+                arrive[i] = self._state(frame, place)
+                nfa.ticks[arrive[i]].append(inner[i])
+        nfa.epsilons[s].append(inner[0])
+        for i, (edges, accepting) in enumerate(
+            zip(node.dfa.edges, node.dfa.accept.tolist(), strict=True)
+        ):
+            nfa.moves[inner[i]] = [(bits, arrive[j]) for bits, j in edges]
+            if accepting:
+                nfa.epsilons[inner[i]].append(t)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """Return the nodes directly below a node."""
+    if isinstance(node, Concat):
+        return node.parts
+    if isinstance(node, Alternate):
+        return node.options
+    if isinstance(node, Repeat | Named | Tick):
+        return (node.node,)
+    if isinstance(node, Graph):
+        return tuple(label for _, label, _ in node.edges)
+    return ()
+
+
+def called(node: Node) -> dict[str, None]:
+    """Return the names of the frames that a node calls, in order of first occurrence."""
+    names: dict[str, None] = {}
+    stack = [node]
+    seen: set[int] = set()
+    while stack:
+        top = stack.pop()
+        if id(top) in seen:
+            continue
+        seen.add(id(top))
+        if isinstance(top, Call):
+            names[top.name] = None
+        stack.extend(reversed(children(top)))
+    return names
+
+
+def _reachable_frames(grammar: Grammar) -> list[str]:
+    found = called(grammar.start)
+    queue = list(found)
+    for name in queue:
+        for other in called(grammar.frames[name].body):
+            if other not in found:
+                found[other] = None
+                queue.append(other)
+    return queue
+
+
+def thompson(grammar: Grammar, meter: Meter) -> NFA:
+    """Return the automaton of a grammar, without states that cannot lead to their frame's exit.
+
+    A frame (or the whole grammar) whose language is empty is left with an entry that has no edges.
+
+    Raises
+    ------
+    LimitError
+        If there are more than ``meter.limits.max_nfa_states`` states; ``where`` names the place
+        that owns the most of them.
+    """
+    nfa = _Builder(grammar, meter).nfa
+    _drop_dead(nfa)
+    return nfa
+
+
+def _drop_dead(nfa: NFA) -> None:
+    """Remove edges into states from which no finite text leads to their frame's exit.
+
+    A backward search from the exits. A call edge joins it once its return state is live *and* its
+    frame is productive, that is, its entry is live; this is the emptiness test of context-free
+    grammars done on the automaton.
+    """
+    sources: list[list[int]] = [[] for _ in range(nfa.n_states)]
+    waiting: list[list[tuple[int, int]]] = [[] for _ in nfa.entries]
+    for s in range(nfa.n_states):
+        for _, t in nfa.moves[s]:
+            sources[t].append(s)
+        for t in nfa.epsilons[s]:
+            sources[t].append(s)
+        for t in nfa.ticks[s]:
+            sources[t].append(s)
+        for frame, t in nfa.calls[s]:
+            waiting[frame].append((s, t))
+    returns: dict[int, list[tuple[int, int]]] = {}
+    for frame, pairs in enumerate(waiting):
+        for s, t in pairs:
+            returns.setdefault(t, []).append((s, frame))
+    frame_of_entry = {entry: frame for frame, entry in enumerate(nfa.entries)}
+    live = bytearray(nfa.n_states)
+    queue = list(nfa.exits)
+    for state in queue:
+        live[state] = 1
+
+    def reach(state: int) -> None:
+        if not live[state]:
+            live[state] = 1
+            queue.append(state)
+
+    while queue:
+        t = queue.pop()
+        for s in sources[t]:
+            reach(s)
+        for s, frame in returns.get(t, ()):
+            if live[nfa.entries[frame]]:
+                reach(s)
+        if t in frame_of_entry:
+            for s, back in waiting[frame_of_entry[t]]:
+                if live[back]:
+                    reach(s)
+    for s in range(nfa.n_states):
+        nfa.moves[s] = [(bits, t) for bits, t in nfa.moves[s] if live[t]]
+        nfa.epsilons[s] = [t for t in nfa.epsilons[s] if live[t]]
+        nfa.ticks[s] = [t for t in nfa.ticks[s] if live[t]]
+        nfa.calls[s] = [
+            (frame, t) for frame, t in nfa.calls[s] if live[t] and live[nfa.entries[frame]]
+        ]

@@ -1,0 +1,1 @@
+"""Slow and obvious implementations that the tests compare the real ones with."""

@@ -1,6 +1,6 @@
 # `make check` does what CI does, in the environment you are in (pip install -e '.[dev,hosts]').
 
-.PHONY: check test lint types coverage format mutants fuzz schemas suite bench clean
+.PHONY: check test lint types coverage format hosts mutants fuzz schemas suite bench clean
 
 check: lint types coverage
 
@@ -17,6 +17,25 @@ types:
 
 coverage:
 	pytest --cov --cov-report=term:skip-covered
+
+hosts:                                    # needs .[hosts], and .[bench] for the peers
+	CONSTRAIN_DOCUMENTS=1000 pytest tests/test_hosts.py tests/test_peers.py tests/test_examples.py \
+	    tests/test_transformers_documents.py
+
+mutants:                                  # every mutant, and which test kills it
+	pytest tests/test_mutants.py -v
+
+schemas:                                  # real schemas, open objects; needs ../shared/data
+	python tests/real_schemas.py --open --jobs 2
+
+suite:                                    # the JSON-Schema-Test-Suite against the recorded outcomes
+	python tests/schema_suite.py
+
+fuzz:                                     # ten minutes a target; needs atheris
+	python tests/fuzz/run.py all 600
+
+bench:                                    # needs .[bench], and a machine that does nothing else
+	for part in compile mask load command growth; do python tests/benchmarks $$part || exit 1; done
 
 format:
 	ruff format .

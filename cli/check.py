@@ -23,7 +23,7 @@ _LONGEST = 256 << 20  # bytes of text
 def check(
     file: o.TableFile,
     text: Annotated[
-        str | None, typer.Argument(metavar="[TEXT]", help="The text; - is standard input.")
+        str | None, typer.Argument(metavar="TEXT", help="The text; - is standard input.")
     ] = None,
     *,
     lines: Annotated[
@@ -45,7 +45,8 @@ def check(
 
     For a text that does not belong, it shows where it leaves the language, what could have stood
     there, and how the part before could have been completed. A line end at the end of standard
-    input is not taken as part of the text.
+    input is not taken as part of the text. A text that begins with - stands after two of them:
+    constrain check tool.npz -- -5
     """
     from constrain.cli.inputs import load_table
 

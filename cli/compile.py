@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ import typer
 from constrain.cli import options as o
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from constrain.cli.compiling import Job, Outcome
     from constrain.limits import Limits
@@ -24,7 +25,7 @@ _SUFFIX = ".npz"
 def compile(
     schemas: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SCHEMA]...", help="JSON schema files; - is standard input."),
+        typer.Argument(metavar="SCHEMA", help="JSON schema files; - is standard input."),
     ] = None,
     *,
     tokenizer: o.Tokenizer,
@@ -89,8 +90,7 @@ def compile(
             metavar="N",
             min=1,
             rich_help_panel=_LIMITS,
-            help="States of any automaton.",
-            show_default="200,000",
+            help="States of any automaton; 200,000 if not given.",
         ),
     ] = None,
     max_memory: Annotated[
@@ -99,8 +99,7 @@ def compile(
             metavar="MIB",
             min=1,
             rich_help_panel=_LIMITS,
-            help="MiB of the largest arrays.",
-            show_default="2,048",
+            help="MiB of the largest arrays; 2,048 if not given.",
         ),
     ] = None,
     max_output: Annotated[
@@ -109,8 +108,7 @@ def compile(
             metavar="MIB",
             min=1,
             rich_help_panel=_LIMITS,
-            help="MiB of the table.",
-            show_default="2,048",
+            help="MiB of the table; 2,048 if not given.",
         ),
     ] = None,
     timeout: Annotated[
@@ -119,8 +117,7 @@ def compile(
             metavar="SECONDS",
             min=0,
             rich_help_panel=_LIMITS,
-            help="Seconds for one table.",
-            show_default="120",
+            help="Seconds for one table; 120 if not given.",
         ),
     ] = None,
 ) -> None:
@@ -137,8 +134,6 @@ def compile(
     limits = _limits(max_states, max_memory, max_output, timeout)
     todo = _jobs(schemas or [], regex, output)
     _require_keywords(relax)
-    if regex is not None and len(todo) != 1:
-        raise typer.BadParameter("give either schemas or --regex, not both")
     from constrain.cli.inputs import read_refs
 
     chosen: dict[str, Any] = {"limits": limits, "compress": compress, "frames": frames.value}
@@ -146,16 +141,23 @@ def compile(
     chosen |= {"refs": read_refs(ref, limits), "cap_length": cap_length, "cap_items": cap_items}
     tokens: dict[str, Any] = {"eos": eos, "vocab_size": vocab_size, "cache": not no_cache}
     tokens |= {"allow_token": allow_token, "forbid_token": forbid_token}
+    n_samples = 0 if quiet and not json else 3
     quiet = quiet or json
-    if len(todo) == 1:
-        from constrain.cli.compiling import run_job
+    with _folder(todo[0].output.parent):
+        if len(todo) == 1:
+            from constrain.cli.compiling import run_job
 
-        outcome = run_job(todo[0], tokenizer, chosen | tokens, quiet=quiet, verbose=verbose)
-        outcomes = [outcome]
-        _say(outcome, quiet=quiet, verbose=verbose)
-    else:
-        n_samples = 3 if json else 0
-        outcomes = _many(todo, tokenizer, chosen, tokens, jobs, quiet=quiet, n_samples=n_samples)
+            chosen |= tokens
+            outcome = run_job(
+                todo[0], tokenizer, chosen, quiet=quiet, verbose=verbose, n_samples=n_samples
+            )
+            outcomes = [outcome]
+            _say(outcome, quiet=quiet, verbose=verbose)
+        else:
+            n_samples = 3 if json else 0
+            outcomes = _many(
+                todo, tokenizer, chosen, tokens, jobs, quiet=quiet, n_samples=n_samples
+            )
     if json:
         from constrain.cli.terminal import print_json
 
@@ -213,7 +215,6 @@ def _jobs(schemas: Sequence[str], regex: str | None, output: str | None) -> list
         if path in made:
             raise typer.BadParameter(f"{made[path]} and {name} would both be written to {path}")
         made[path] = name
-    folder.mkdir(parents=True, exist_ok=True)
     return [Job(name, name, None, path) for path, name in made.items()]
 
 
@@ -222,12 +223,25 @@ def _output(schema: str | None, output: str | None) -> Path:
     ends = tuple(filter(None, (os.sep, os.altsep)))
     is_folder = output is not None and (output.endswith(ends) or Path(output).is_dir())
     if output is not None and not is_folder:
+        folder = Path(output).parent
+        if not folder.is_dir():
+            raise typer.BadParameter(f"there is no folder {folder}", param_hint="--output")
         return Path(output)
     if schema is None:
         raise typer.BadParameter("say where the table goes: --output FILE", param_hint="--output")
-    folder = Path(output or ".")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder / (Path(schema).stem + _SUFFIX)
+    return Path(output or ".") / (Path(schema).stem + _SUFFIX)
+
+
+@contextmanager
+def _folder(path: Path) -> Iterator[None]:
+    """Make a folder for the tables; one that was made and got none is removed again."""
+    is_new = not path.exists()
+    path.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        if is_new and not any(path.iterdir()):
+            path.rmdir()
 
 
 def _say(outcome: Outcome, *, quiet: bool, verbose: bool) -> None:
@@ -242,13 +256,13 @@ def _say(outcome: Outcome, *, quiet: bool, verbose: bool) -> None:
     err().file.flush()
 
 
-def _say_remarks(outcome: Outcome) -> None:
+def _say_remarks(outcome: Outcome, name: str = "") -> None:
     from rich.text import Text
 
     from constrain.cli.terminal import err
 
     for warning in outcome.warnings:
-        err().print(Text.assemble(("warning: ", "bold yellow"), warning), soft_wrap=True)
+        err().print(Text.assemble(("warning: ", "bold yellow"), name, warning), soft_wrap=True)
 
 
 def _say_error(outcome: Outcome) -> None:
@@ -285,7 +299,7 @@ def _many(
             run_jobs(todo, vocabulary, chosen, n_workers, n_samples), start=1
         ):
             outcomes.append(outcome)
-            _say_remarks(outcome)
+            _say_remarks(outcome, f"{outcome.job.name}: ")
             if outcome.error is not None:
                 _say_error(outcome)
             elif outcome.facts is not None and not quiet:

@@ -9,7 +9,6 @@ terminated takes its half-written file with it.
 from __future__ import annotations
 
 import importlib
-import multiprocessing
 import signal
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +18,7 @@ from constrain.cli.errors import SchemaText, describe
 from constrain.cli.facts import facts
 from constrain.cli.inputs import misspelt, read_schema
 from constrain.cli.terminal import Stages
-from constrain.errors import ConstrainError
+from constrain.errors import ConstrainError, LimitError
 from constrain.limits import Limits
 from constrain.pipeline import compile
 
@@ -103,8 +102,9 @@ def run_job(
     """
     outcome = Outcome(job)
     text: SchemaText | None = None
+    stages = Stages(quiet=quiet, verbose=verbose)
     try:
-        with Stages(quiet=quiet, verbose=verbose) as stages:
+        with stages:
             if job.schema is not None:
                 stages("load the compiler")
                 importlib.import_module("constrain.schema")
@@ -122,10 +122,15 @@ def run_job(
         outcome.facts = facts(table, job.output, n_samples) | {"seconds": stages.times}
     except ConstrainError as error:
         outcome.error, outcome.kind = describe(error, text), type(error).__name__
+        if isinstance(error, LimitError):
+            outcome.error.append(f"\n  reached at the stage: {list(stages.times)[-1]}")
     except OSError as error:
         from rich.text import Text
 
-        outcome.error = Text(f"{error.filename or job.name}: {error.strerror or error}")
+        name = error.filename or job.name
+        if str(name).endswith(".tmp"):  # a table is written beside its place, and then moved
+            name = job.output
+        outcome.error = Text(f"{name}: {error.strerror or error}")
         outcome.kind = type(error).__name__
     return outcome
 
@@ -142,6 +147,8 @@ def run_jobs(
         for job in jobs:
             yield run_job(job, tokenizer, options, quiet=True, n_samples=n_samples)
         return
+    import multiprocessing  # a single table does without
+
     with multiprocessing.Pool(
         min(n_workers, len(jobs)), _begin_worker, (tokenizer, options, n_samples)
     ) as pool:

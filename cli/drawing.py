@@ -66,34 +66,37 @@ class _Drawing:
         config = self.runner.start
         taken: list[int] = []
         while True:
-            ids = self._ids(config, self.budget - len(taken))
+            allowed = self._allowed(config, self.budget - len(taken))
             stops = not self.eos and self.runner.complete(config) and self.rng.random() < _HOME
-            if stops or not len(ids):
+            if stops or not allowed.any():
                 break
-            token_id = self._choose(config, ids)
+            token_id = self._choose(config, allowed)
             taken.append(token_id)
             if token_id in self.eos:
                 break
             config = self.runner.step(config, token_id, NO_END)
         return b"".join(self.table.token(token_id) for token_id in taken), taken
 
-    def _ids(self, config: Any, left: int) -> NDArray[np.intp]:
-        """Return the tokens that may come next and leave enough of what is left."""
-        return np.flatnonzero(unpack(self.budgets.row(config, left)[0], self.table.n_tokens))
+    def _allowed(self, config: Any, left: int) -> NDArray[np.bool_]:
+        """Return which tokens may come next and leave enough of what is left."""
+        return unpack(self.budgets.row(config, left)[0], self.table.n_tokens)
 
-    def _choose(self, config: Any, ids: NDArray[np.intp]) -> int:
+    def _choose(self, config: Any, allowed: NDArray[np.bool_]) -> int:
         chance = self.rng.random()
         if self.evenly or chance > 1 - _BRANCH:
-            ids = self._one_place(config, ids)
+            ids = self._one_place(config, np.flatnonzero(allowed))
         elif chance < _HOME and (need := self.runner.need(config)) < NO_END:
-            homeward = np.intersect1d(ids, self._ids(config, need + self.budgets.ends))
-            ids = homeward if len(homeward) else ids
+            homeward = allowed & self._allowed(config, need + self.budgets.ends)
+            ids = np.flatnonzero(homeward if homeward.any() else allowed)
+        else:
+            ids = np.flatnonzero(allowed)
         return int(self.rng.choice(ids))
 
     def _one_place(self, config: Any, ids: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the tokens that lead to a place drawn among all places, the end being one."""
         places: dict[object, list[int]] = {}
-        for token_id in self.rng.permutation(ids)[:_LOOKED_AT].tolist():
+        few = self.rng.choice(ids, min(len(ids), _LOOKED_AT), replace=False)
+        for token_id in few.tolist():
             after = None if token_id in self.eos else self.runner.step(config, token_id, NO_END)
             places.setdefault(after if after is None else full_key(after), []).append(token_id)
         every = list(places.values())

@@ -71,7 +71,7 @@ class SchemaText:
     @property
     def text(self) -> str:
         """The text, whatever the bytes."""
-        return self.data.decode("utf-8", errors="replace")
+        return self.data.decode("utf-8-sig", errors="replace")
 
 
 def report(error: ConstrainError, schema: SchemaText | None = None) -> None:
@@ -145,17 +145,13 @@ def _dead_end(error: DeadEndError) -> Text:
     return message
 
 
-_AROUND = 56  # characters of a long line shown before and after the place
-
-
 def drawn(line: str, start: int, end: int) -> Text:
-    """Return a line with carets under a span (at least one), cut to what is around it."""
-    first = max(0, start - _AROUND) if len(line) > 2 * _AROUND else 0
-    last = (
-        min(len(line), max(start + 1, first + 2 * _AROUND))
-        if first or len(line) > 2 * _AROUND
-        else len(line)
-    )
+    """Return a line with carets under a span (at least one), cut to what fits around it."""
+    from constrain.cli.terminal import err
+
+    half = max(16, (err().width - 4) // 2)  # two blanks before the line, two ellipses
+    first = max(0, min(start - half, len(line) - 2 * half))
+    last = min(len(line), first + 2 * half)
     before = _flat(line[first:start])
     marked = _flat(line[start : min(end, last)])
     after = _flat(line[max(start, min(end, last)) : last])

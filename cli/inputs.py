@@ -7,11 +7,12 @@ keyword gets a warning, since a misspelt ``maxLenght`` constrains nothing and sa
 from __future__ import annotations
 
 import difflib
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from constrain.cli.errors import SchemaText
+from constrain.cli.errors import SchemaText, drawn
 from constrain.errors import LimitError, SchemaError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from constrain.tables import Table
 
 STDIN = "-"
+_OUTSIDE = ("x-", "_")  # begins names that are no keywords on purpose
 _NEAR = 0.84  # likeness from which on a name is taken for a slip of the pen
 
 
@@ -58,7 +60,16 @@ def read_schema(name: str, limits: Limits) -> tuple[Any, SchemaText]:
     try:
         return load(data), SchemaText(shown, data)
     except SchemaError as error:
-        raise SchemaError(f"{shown}: {error.reason}") from error
+        raise SchemaError(f"{shown}: {error.reason}{_place(error.__cause__)}") from error
+
+
+def _place(cause: BaseException | None) -> str:
+    """Return the line where a JSON text ends to be one, with a caret."""
+    if not isinstance(cause, json.JSONDecodeError):
+        return ""
+    start = cause.doc.rfind("\n", 0, cause.pos) + 1
+    line = cause.doc[start:].partition("\n")[0]
+    return f"\n{drawn(line, cause.pos - start, cause.pos - start + 1).plain}"
 
 
 def load_table(path: Path, tokenizer: Path | None = None) -> Table:
@@ -78,7 +89,8 @@ def load_table(path: Path, tokenizer: Path | None = None) -> Table:
             start = file.read(64).lstrip()
         hint = "; it looks like JSON, `constrain compile` makes a table of it"
         hint = hint if start.startswith((b"{", b"[")) else ""
-        raise TableError(f"{path}: {error}{hint}", key=error.key) from error
+        reason = str(error).removeprefix(f"{path} ")
+        raise TableError(f"{path}: {reason}{hint}", key=error.key) from error
 
 
 def read_refs(given: Sequence[str], limits: Limits) -> list[tuple[str | None, Any]]:
@@ -99,7 +111,7 @@ def misspelt(schema: Any) -> Iterator[str]:
     seen: set[str] = set()
     for pointer, subschema in _subschemas(schema):
         for name in subschema:
-            if name in KEYWORDS or name in seen or name.startswith("x-"):
+            if name in KEYWORDS or name in seen or name.startswith(_OUTSIDE):
                 continue
             near = difflib.get_close_matches(name, KEYWORDS, n=1, cutoff=_NEAR)
             if near:

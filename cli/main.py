@@ -10,7 +10,21 @@ from typing import Annotated
 import typer
 
 from constrain import __version__
-from constrain.cli import cache, check, compile, demo, diff, inspect, sample, support, verify
+from constrain.cli import (
+    cache,
+    check,
+    compile,
+    demo,
+    diff,
+    graph,
+    inspect,
+    knowledge,
+    page,
+    plot,
+    sample,
+    support,
+    verify,
+)
 from constrain.cli.errors import Commands
 
 app = typer.Typer(
@@ -58,7 +72,8 @@ def reflowed(help_text: str | None) -> str:
 _PANELS = {
     "Make and look": (compile.compile, inspect.inspect, sample.sample, demo.demo),
     "Check and compare": (check.check, diff.diff, verify.verify),
-    "More": (support.schema_support,),
+    "Draw": (graph.graph, plot.plot, page.report),
+    "More": (knowledge.help, support.schema_support),
 }
 app.callback(help=reflowed(main.__doc__))(main)
 for _panel, _commands in _PANELS.items():

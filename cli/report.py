@@ -122,6 +122,9 @@ def _peculiar(facts: Mapping[str, Any], *, always: bool = False) -> Iterator[tup
         yield "relaxed", relaxed or Text("nothing: every constraint is enforced")
     for note in facts["notes"]:
         yield "note", Text(note, style="yellow")
+    for name, key in (("let in", "allow"), ("forbidden", "forbid")):
+        if tokens := facts["tokenizer"].get(key):
+            yield name, Text(", ".join(map(str, tokens)) + f" (--{key}-token)", style="yellow")
     left_out = facts["tokenizer"].get("left_out", {})
     if left_out or always:
         yield "left out", _left_out(left_out)

@@ -11,12 +11,12 @@ The product of an action with the byte class of a child is found once for each s
 number of products is hundreds to a few thousand, whatever the size of the vocabulary; for the nodes
 themselves one table look-up a level remains. Actions are interned by their bytes, which is exact.
 
-Whole subtrees are answered at once (``constrain.trie.Outline``): where no group of bytes that occurs
-below a node changes the node's action, every token below has that action. Inside a string, most of
-the vocabulary changes nothing. ``Walk.fixed`` has the groups that leave an action as it is, those
-that lead each of its live states back to itself; a dead action stays as it is whatever follows. So a
-walk visits a tenth of the nodes, and its result is a list of *runs*, ranges of tokens in the order of
-the outline with one action each.
+Whole subtrees are answered at once (``constrain.trie.Outline``): where all groups of bytes that occur
+below a node do the same to the node's action, a token below is told by its number of characters
+(``constrain.orbits``). Inside a string, most of the vocabulary changes nothing; a dead action stays
+as it is whatever follows. ``Walk.uniform`` has the groups for which this holds. So a walk visits a
+tenth of the nodes, and its result is a list of *runs*, ranges of tokens in the order of the outline
+with one action each.
 
 What becomes of a state is a *cell*: 0 is DEAD, 1 + l is "closed the frame it started in, with label
 l" (EXIT), and from ``offset`` on they number configurations, of which the first S are the states
@@ -34,7 +34,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from constrain.trie import CHARACTER, CHARACTERS, CONTROL_BITS, CONTROLS, GROUPS
+from constrain.orbits import DYING, EVERYTHING, text_orbits
+from constrain.trie import CONTROL_BITS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 
 DEAD_ACTION, IDENTITY = 0, 1
 _CHUNK = 1 << 22  # cells looked at in one piece
-_EVERYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)
-_DYING = 61  # in bits of groups: every control character kills
 
 
 class Steps:
@@ -58,7 +57,11 @@ class Steps:
         The class of each byte.
     offset : int
         The cell of state 0; smaller cells are DEAD and exits.
-    columns : int32 [K, capacity]
+    text : int
+        The class after those of bytes: any one character of the groups of a state.
+    groups : uint64 [S]
+        The groups of characters that ``text`` stands for in each state.
+    columns : int32 [K + 1, capacity]
         The cell after a byte of class k; rows of cells without a computed step are 0.
     """
 
@@ -67,13 +70,15 @@ class Steps:
         self.machine = machine
         self.class_of = class_of.astype(np.int32)
         self.offset = 1 + machine.n_labels
-        self.table = table
-        n_states, n_classes = table.shape
+        successor, self.groups = text_orbits(table, self.class_of, machine.pop)
+        self.table = np.column_stack([table, successor])
+        n_states, n_classes = self.table.shape
+        self.text = n_classes - 1
         self.n_states, self.n_classes = n_states, n_classes
         self.n_cells = self.offset + n_states
         self.columns = np.zeros((n_classes, self.n_cells), dtype=np.int32)
         if machine.is_plain:
-            self.columns[:, self.offset :] = table.T + 1
+            self.columns[:, self.offset :] = self.table.T + 1
             return
         self._index: dict[tuple[int, ...], NDArray[np.intp]] = {
             (): np.arange(n_states) + self.offset
@@ -157,43 +162,6 @@ class Steps:
             self.columns, self._done = wider, done
 
 
-def loops(steps: Steps) -> NDArray[np.uint64]:
-    """Return uint64 [S]: the groups of bytes (``constrain.trie.GROUPS``) that lead back to a state.
-
-    The group of characters of several bytes is among them where all of those do, and ``_DYING``
-    where all control characters are dead.
-    """
-    table = steps.table
-    stays = table == np.arange(len(table))[:, None]
-    members = np.frombuffer(b"".join(GROUPS), dtype=np.uint8)
-    sizes = np.asarray([len(group) for group in GROUPS])
-    within = np.zeros((len(table), 64), dtype=np.bool_)
-    within[:, : len(GROUPS)] = np.logical_and.reduceat(
-        stays[:, steps.class_of[members]], np.cumsum(sizes) - sizes, axis=1
-    )
-    within[:, CHARACTER] = _text_loops(steps)
-    within[:, _DYING] = (table[:, np.unique(steps.class_of[: len(CONTROLS)])] == -1).all(axis=1)
-    return np.packbits(within, axis=1, bitorder="little").view("<u8").ravel()
-
-
-def _text_loops(steps: Steps) -> NDArray[np.bool_]:
-    """Return bool [S]: whether every well-formed character of several bytes leads back."""
-    n = steps.n_states
-    table = np.vstack([np.maximum(steps.table, -1), np.full((1, steps.n_classes), -1)])
-    first = steps.class_of[[span[0] for span in CHARACTERS[0]]]
-    fine: NDArray[np.bool_] = table[table[:n, first[0]], first[1]] == np.arange(n)
-    for spans in CHARACTERS:
-        start = np.flatnonzero(fine)
-        state = start
-        for low, high in spans:
-            after = table[state][:, np.unique(steps.class_of[low : high + 1])]
-            keys = np.unique(np.repeat(start, after.shape[1]) * (n + 1) + (after.ravel() + 1))
-            start, state = np.divmod(keys, n + 1)
-            state -= 1
-        fine[start[state != start]] = False
-    return fine
-
-
 @dataclass(slots=True)
 class Actions:
     """The actions of a vocabulary on all states.
@@ -207,7 +175,7 @@ class Actions:
         Of each entry: a state that the action leaves alive, and the cell it becomes.
     run_action : int32 [R]
         The action of each run of tokens; never ``DEAD_ACTION``.
-    run_begin, run_end : int32 [R]
+    run_begin, run_end : intp [R]
         Run r is ``tokens[run_begin[r]:run_end[r]]``. No two runs share a token.
     tokens : int32 [T]
         The order of the outline.
@@ -219,8 +187,8 @@ class Actions:
     states: NDArray[np.int32]
     cells: NDArray[np.int32]
     run_action: NDArray[np.int32]
-    run_begin: NDArray[np.int32]
-    run_end: NDArray[np.int32]
+    run_begin: NDArray[np.intp]
+    run_end: NDArray[np.intp]
     tokens: NDArray[np.int32]
     nodes: NDArray[np.int32]
     node_action: NDArray[np.int32]
@@ -262,22 +230,21 @@ class Walk:
     steps : Steps
     bounds, states, cells
         As in ``Actions``; the last two with room to grow.
-    fixed : uint64 [A]
-        The groups of bytes that leave an action as it is.
+    uniform : uint64 [A]
+        The groups of characters that all do the same to an action, and to what it becomes.
     """
 
     def __init__(self, steps: Steps, meter: Meter) -> None:
         self.steps = steps
         self.meter = meter
-        self.loops = loops(steps)
         n = steps.n_states
         self.n = 2
         self.bounds = np.zeros(64, dtype=np.int64)
         self.bounds[2] = n
         self.states = np.arange(n, dtype=np.int32)
         self.cells = self.states + np.int32(steps.offset)
-        self.fixed = np.zeros(64, dtype=np.uint64)
-        self.fixed[DEAD_ACTION] = _EVERYTHING
+        self.uniform = np.zeros(64, dtype=np.uint64)
+        self.uniform[DEAD_ACTION] = EVERYTHING
         identity = np.stack([self.states, self.cells], axis=1)
         self._numbers = {b"": DEAD_ACTION, identity.tobytes(): IDENTITY}
         self.products = np.full((64, steps.n_classes), -1, dtype=np.int32)
@@ -358,15 +325,15 @@ class Walk:
         starts = size + np.cumsum(lengths) - lengths
         self.bounds[first + 1 : self.n + 1] = starts + lengths
         states = self.steps.states_of(cells)
-        looping = np.where(states >= 0, self.loops[states], 0).astype(np.uint64)
-        self.fixed[first : self.n] = np.bitwise_and.reduceat(looping, starts - size)
+        groups = np.where(states >= 0, self.steps.groups[states], EVERYTHING)
+        self.uniform[first : self.n] = np.bitwise_and.reduceat(groups, starts - size)
 
     def _reserve(self, n_entries: int) -> None:
         """Make room for ``self.n`` actions with ``n_entries`` entries together."""
         if self.n + 1 >= len(self.bounds):
             wanted = 2 * self.n + 2
             self.bounds = _longer(self.bounds, wanted)
-            self.fixed = _longer(self.fixed, wanted)
+            self.uniform = _longer(self.uniform, wanted)
             products = np.full((wanted, self.steps.n_classes), -1, dtype=np.int32)
             products[: len(self.products)] = self.products
             self.products = products
@@ -376,53 +343,85 @@ class Walk:
             self.states = _longer(self.states, 2 * n_entries)
             self.cells = _longer(self.cells, 2 * n_entries)
 
+    def orbit(self, actions: NDArray[np.int32], counts: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the actions after so many characters of their groups."""
+        result = actions.copy()
+        moving = np.flatnonzero(counts > 0)
+        distinct, which = np.unique(actions[moving], return_inverse=True)
+        most = np.zeros(len(distinct), dtype=np.int32)
+        np.maximum.at(most, which, counts[moving])
+        rows = [distinct.astype(np.int32)]
+        for count in range(1, int(most.max(initial=0)) + 1):
+            longer = np.flatnonzero((most >= count) & (rows[-1] != DEAD_ACTION))
+            rows.append(rows[-1].copy())
+            text = np.full(len(longer), self.steps.text, dtype=np.int32)
+            rows[-1][longer] = self.advance(rows[-1][longer], text)
+            if (rows[-1] == rows[-2]).all():
+                break
+        result[moving] = np.stack(rows)[np.minimum(counts[moving], len(rows) - 1), which]
+        return result
+
     def actions_of(
         self,
         outline: Outline,
         nodes: NDArray[np.int32],
         node_action: NDArray[np.int32],
-        thinned: NDArray[np.intp],
+        thin: NDArray[np.bool_],
+        closed: NDArray[np.bool_],
     ) -> Actions:
         """Return the actions, given those of the visited nodes.
 
-        ``thinned`` are those of the nodes, by index, below which control characters kill.
+        ``closed`` says of each whether it answers for what is below, and ``thin`` whether, besides,
+        control characters kill there.
         """
         n_whole = int(outline.tokens_before[-1])
         visit = np.full(len(outline.preorder), -1, dtype=np.int32)
         visit[outline.preorder[nodes]] = np.arange(len(nodes))
         starts = np.flatnonzero(visit >= 0)
         visit = visit[starts]
-        is_thin = np.zeros(len(nodes), dtype=np.bool_)
-        is_thin[thinned] = True
-        # Tokens with tails begin, so to speak, at the visited node that answers for their node.
+        begin = outline.tokens_before[starts].astype(np.intp)
+        end = np.append(begin[1:], n_whole)
+        action = node_action[visit]
+        apart = self._apart(action, closed[visit] & (end > begin), thin[visit])
+        together = np.flatnonzero(~apart & (action != DEAD_ACTION) & (end > begin))
+        # A token with a tail begins, so to speak, at the visited node that answers for its node.
         place = outline.preorder[outline.tail_node]
         above = visit[np.searchsorted(starts, place, side="right") - 1]
-        killed = outline.last_control[n_whole:] > outline.depth[nodes[above]]
-        tails = np.where(killed & is_thin[above], DEAD_ACTION, node_action[above])
-        tails = self._follow_tails(outline, tails)
-        begin = outline.tokens_before[starts]
-        end = np.append(begin[1:], n_whole)
-        cut = np.arange(n_whole, len(outline.tokens), dtype=np.int32)
-        thin_begin, thin_end, of_thin = _thin(outline, nodes[thinned])
-        whole = np.flatnonzero(~is_thin[visit])
-        run_action = np.concatenate(
-            [node_action[visit[whole]], tails, node_action[thinned[of_thin]]]
-        )
-        run_begin = np.concatenate([begin[whole], cut, thin_begin])
-        run_end = np.concatenate([end[whole], cut + 1, thin_end])
-        kept = np.flatnonzero((run_end > run_begin) & (run_action != DEAD_ACTION))
+        cut = np.arange(n_whole, len(outline.tokens))
+        at, which = ranges(begin[apart], end[apart])
+        at = np.concatenate([at, cut])
+        node = np.concatenate([visit[apart][which], above])
+        characters = outline.token_characters[at] - outline.characters[nodes[node]]
+        single = self.orbit(node_action[node], characters)
+        single[thin[node] & (outline.last_control[at] > outline.depth[nodes[node]])] = DEAD_ACTION
+        single[len(which) :] = self._follow_tails(outline, single[len(which) :])
+        kept = np.flatnonzero(single)
+        at, single = at[kept], single[kept]
+        breaks = np.flatnonzero((np.diff(at) != 1) | (np.diff(single) != 0)) + 1
+        first = np.concatenate([[0], breaks])[: len(at)]
+        last = np.append(first, len(at))[1:] - 1
         size = self.bounds[self.n]
         return Actions(
             self.bounds[: self.n + 1],
             self.states[:size],
             self.cells[:size],
-            run_action[kept],
-            run_begin[kept],
-            run_end[kept],
+            np.concatenate([action[together], single[first]]),
+            np.concatenate([begin[together], at[first]]),
+            np.concatenate([end[together], at[last] + 1]),
             outline.tokens,
             nodes,
             node_action,
         )
+
+    def _apart(
+        self, actions: NDArray[np.int32], closed: NDArray[np.bool_], thin: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Return whether the tokens of a run, all below one node, may differ in their actions."""
+        apart = thin.copy()
+        asked = np.flatnonzero(closed)
+        text = np.full(len(asked), self.steps.text, dtype=np.int32)
+        apart[asked] |= self.advance(actions[asked], text) != actions[asked]
+        return apart
 
     def _follow_tails(self, outline: Outline, actions: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the actions of tokens with tails, given those of the nodes where tails begin."""
@@ -431,27 +430,6 @@ class Walk:
             classes = self.steps.class_of[outline.tails[longer, column]]
             actions[longer] = self.advance(actions[longer], classes)
         return actions
-
-
-def _thin(
-    outline: Outline, nodes: NDArray[np.int32]
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """Return the runs of tokens at and below nodes that have no control character after the node.
-
-    Returns
-    -------
-    begin, end, which : intp [R]
-        ``which`` is the index of the node of each run.
-    """
-    place = outline.preorder[nodes]
-    at, which = ranges(
-        outline.tokens_before[place], outline.tokens_before[place + outline.size[nodes]]
-    )
-    kept = np.flatnonzero(outline.last_control[at] <= outline.depth[nodes][which])
-    at, which = at[kept], which[kept]
-    first = np.flatnonzero((np.diff(at, prepend=-2) != 1) | (np.diff(which, prepend=-1) != 0))
-    last = np.append(first, len(at))[1:] - 1
-    return at[first], at[last] + 1, which[first]
 
 
 def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
@@ -467,22 +445,28 @@ def walk_trie(walk: Walk, trie: Trie) -> Actions:
     class_of = walk.steps.class_of
     node = np.zeros(1, dtype=np.int32)
     action = np.full(1, IDENTITY, dtype=np.int32)
-    nodes, actions, thinned = [node], [action], [np.zeros(0, dtype=np.intp)]
-    n_visited = 1
+    nodes, actions = [node], [action]
+    thin: list[NDArray[np.bool_]] = []
+    closed: list[NDArray[np.bool_]] = []
     while len(node):
-        fixed = walk.fixed[action]
-        change = outline.below[node] & ~fixed
-        dying = (fixed & np.uint64(1 << _DYING)).astype(np.bool_)
-        thin = dying & (change != 0) & ((change & ~np.uint64(CONTROL_BITS)) == 0)
-        thinned.append(np.flatnonzero(thin) + (n_visited - len(node)))
-        open_ = np.flatnonzero((change != 0) & ~thin)
+        uniform = walk.uniform[action]
+        below = outline.below[node]
+        change = below & ~uniform
+        dying = (uniform & np.uint64(1 << DYING)) != 0
+        thin.append(dying & (change != 0) & ((change & ~np.uint64(CONTROL_BITS)) == 0))
+        is_open = (change != 0) & ~thin[-1]
+        closed.append(~is_open & (below != 0))
+        open_ = np.flatnonzero(is_open)
         node = node[open_]
         children, which = ranges(outline.first_child[node], outline.first_child[node + 1])
         node = children.astype(np.int32)
         action = walk.advance(action[open_[which]], class_of[trie.byte[node]])
         nodes.append(node)
         actions.append(action)
-        n_visited += len(node)
     return walk.actions_of(
-        outline, np.concatenate(nodes), np.concatenate(actions), np.concatenate(thinned)
+        outline,
+        np.concatenate(nodes),
+        np.concatenate(actions),
+        np.concatenate(thin),
+        np.concatenate(closed),
     )

@@ -28,6 +28,7 @@ Doesn't do: word boundaries and lookaround (they need to know more about the tex
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from constrain import syntax
@@ -35,7 +36,7 @@ from constrain.errors import LimitError
 from constrain.syntax import EPSILON, NEVER, Alternate, Graph, Named, Node, Repeat
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 AnchorKind: TypeAlias = Literal["start", "end", "end or newline"]
 
@@ -104,11 +105,9 @@ def anchor(kind: AnchorKind) -> Fragment:
 def sequence(parts: Sequence[Part]) -> Part:
     """Return the parts one after the other."""
     runs: list[Part] = []  # neighbours without anchors joined to one piece
-    for part in parts:
-        if runs and isinstance(part, Plain) and isinstance(runs[-1], Plain):
-            runs[-1] = _join(runs[-1], part)
-        else:
-            runs.append(part)
+    for plain, group in groupby(parts, key=lambda part: isinstance(part, Plain)):
+        pieces = list(group)
+        runs.extend([_joined(pieces)] if plain else pieces)  # type: ignore[arg-type]
     if len(runs) <= 1:
         return runs[0] if runs else NOTHING
     graph = _Assembly()
@@ -121,12 +120,14 @@ def sequence(parts: Sequence[Part]) -> Part:
     return graph.fragment()
 
 
-def _join(left: Plain, right: Plain) -> Plain:
-    return Plain(
-        syntax.concat(left.node, right.node),
-        nullable=left.nullable and right.nullable,
-        newline=(left.newline and right.nullable) or (left.nullable and right.newline),
-    )
+def _joined(parts: Iterable[Plain]) -> Plain:
+    nodes: list[Node] = []
+    nullable, newline = True, False
+    for part in parts:
+        newline = (newline and part.nullable) or (nullable and part.newline)
+        nullable = nullable and part.nullable
+        nodes.append(part.node)
+    return Plain(syntax.concat(*nodes), nullable=nullable, newline=newline)
 
 
 def choice(options: Sequence[Part]) -> Part:

@@ -7,17 +7,19 @@ and, for machines with frames, the residues that compose masks along the stack.
 Where the vocabulary cannot spell some byte, a state may be reachable by tokens and yet have no way to
 an end by tokens. With ``drop_traps`` tokens that lead into such states are not allowed, and if the
 start itself is one, ``DeadEndError`` names the bytes that are missing. Rows of such states are all
-zero; they are the only empty rows, and no allowed token leads to them.
+zero; they are the only empty rows, and no allowed token leads to them. Calls of frames that may
+return into such a state are taken out of the machine (and of the table) altogether.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from constrain.actions import Steps, Walk, walk_trie
+from constrain.dfa import DFA
 from constrain.distances import distances
 from constrain.errors import DeadEndError
 from constrain.exits import residues_of
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from constrain.distances import Distances
     from constrain.limits import Meter
     from constrain.machine import Machine
     from constrain.trie import Trie
@@ -73,19 +76,26 @@ def assemble(
         If no text of the language can be spelled by the vocabulary.
     LimitError
     """
-    steps = Steps(machine)
-    walk = Walk(steps, meter)
-    actions = walk_trie(walk, trie)
-    if machine.is_plain:
+    missing = missing_bytes(machine, trie)
+    while True:
+        steps = Steps(machine)
+        walk = Walk(steps, meter)
+        actions = walk_trie(walk, trie)
+        found = None if machine.is_plain else distances(machine, steps, actions, meter)
+        usable = _without_traps(machine, found) if found is not None and drop_traps else machine
+        if usable is machine:
+            break
+        machine = usable
+    if found is None:
         states, cells = token_graph(actions)
-        to_end = tokens_to_end((states, cells - steps.offset), machine.dfa.accept)
+        to_end = tokens_to_end((states, cells - steps.offset), machine.dfa.accept, meter)
         frames = None
         finite = to_end != NO_END
     else:
-        found = distances(machine, steps, actions)
         to_end, to_pop = found.to_end, found.to_pop
-        residues = residues_of(machine, walk, actions, trie)
-        finite = (to_end != NO_END) | (to_pop != NO_END).any(axis=1) | (machine.pop >= 0)
+        finite = _finite(machine, found)
+        fine = finite if drop_traps else np.ones_like(finite)
+        residues = residues_of(machine, walk, actions, trie, fine)
         frames = FrameArrays(
             pop=machine.pop,
             call_target=machine.call_target,
@@ -105,12 +115,10 @@ def assemble(
             exit_residue_offsets=residues.exit_residue_offsets,
             exit_residues=residues.exit_residues,
         )
-    missing = missing_bytes(machine, vocabulary)
     n_traps = 0
     alive = np.ones(steps.n_known, dtype=np.bool_)
     if drop_traps and not finite.all():
-        backs = machine.call_return[machine.call_return >= 0]
-        if not finite[0] or not finite[backs].all() or not finite[machine.call_target].all():
+        if not finite[0]:
             raise _dead_end(machine, missing)
         n_traps = int((~finite).sum())
         alive = _finite_cells(steps, finite)
@@ -119,17 +127,43 @@ def assemble(
     return Assembled(table, actions.n_actions, n_traps, missing)
 
 
+def _finite(machine: Machine, found: Distances) -> NDArray[np.bool_]:
+    """Return which states of a machine with frames have a way to some end by tokens."""
+    ends: NDArray[np.bool_] = (found.to_end != NO_END) | (found.to_pop != NO_END).any(axis=1)
+    return ends | (machine.pop >= 0)
+
+
+def _without_traps(machine: Machine, found: Distances) -> Machine:
+    """Return a machine without the calls that may return to where no end can be reached.
+
+    Which label a frame closes with is the text's affair, so a call is dropped if it is unsafe for
+    any of its labels. The machine itself if there is no such call: then every frame that can be
+    closed by tokens returns to a state that has an end, and so on down the stack.
+    """
+    finite = _finite(machine, found)
+    if finite.all():
+        return machine
+    lost = (machine.call_return >= 0) & ~finite[machine.call_return]
+    unsafe: NDArray[np.bool_] = np.asarray(lost.any(axis=1))
+    trans = machine.dfa.trans
+    dropped = (trans < -1) & unsafe[np.where(trans < -1, -2 - trans, 0)]
+    if not dropped.any():
+        return machine
+    return replace(machine, dfa=DFA(np.where(dropped, -1, trans), machine.dfa.accept))
+
+
 def _finite_cells(steps: Steps, finite: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return, for every cell, whether an end can be reached from it by tokens."""
     states = steps.states_of(np.arange(steps.n_known, dtype=np.int32))
     return np.where(states >= 0, finite[states], True)
 
 
-def missing_bytes(machine: Machine, vocabulary: Vocabulary) -> bytes:
+def missing_bytes(machine: Machine, trie: Trie) -> bytes:
     """Return the bytes on some transition that no token of one byte spells."""
-    offsets = vocabulary.token_offsets
+    end = trie.level_offsets[min(2, trie.depth + 1)]  # of the nodes of strings of one byte
+    node = trie.token_node[trie.token_node < end]
     alone = np.zeros(256, dtype=np.bool_)
-    alone[vocabulary.token_bytes[offsets[:-1][np.diff(offsets) == 1]]] = True
+    alone[trie.byte[node[node > 0]]] = True
     used = (machine.dfa.trans != -1).any(axis=0)
     return bytes(np.flatnonzero(used & ~alone).tolist())
 

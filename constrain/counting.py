@@ -25,6 +25,7 @@ pattern such as ``(..)*`` under a count, ``eligible`` says no, and the count mus
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from constrain.errors import LimitError
@@ -77,8 +78,9 @@ class Counts:
         for state, number in enumerate(nfa.frame_of):
             if number in members:
                 members[number].append(state)
+        once = cache(longest)  # frames with equal characters are many
         for number, states in members.items():
-            self._measure(number, states, longest)
+            self._measure(number, states, once)
 
     def _measure(self, number: int, states: list[int], longest: Callable[[int], int]) -> None:
         nfa, frame = self.nfa, self.nfa.frames[number]
@@ -124,14 +126,19 @@ class Counts:
         return (low, high)
 
     def counting(self, frames: frozenset[int], phase: Phase) -> bool:
-        """Return whether the run time must still count: whether a zone with an end is, or is ahead."""
+        """Return whether the run time must still count: whether a zone with an end is, or is ahead.
+
+        Any of the frames may turn out to be the only one that goes on, so each counts for itself.
+        """
         if phase is None:
             return False
         if not isinstance(phase, int):
             return phase[1] is not None
-        regions = [region for frame in frames for region in self.bounds[frame].regions]
-        ahead = [first for first, _ in regions if first > phase]
-        return any(not any(first <= start - 1 < last for first, last in regions) for start in ahead)
+        return any(
+            start > phase and not any(first < start <= last for first, last in regions)
+            for regions in (self.bounds[frame].regions for frame in frames)
+            for start, _ in regions
+        )
 
     def keeps(self, state: int, phase: Phase) -> bool:
         """Return whether a state can reach its frame's exit with an allowed count."""
@@ -143,6 +150,15 @@ class Counts:
         if most is not None and high is not None and high + most < bounds.minimum:
             return False
         return bounds.maximum is None or low + self.fewest[state] <= bounds.maximum
+
+    def impossible(self) -> list[int]:
+        """Return the frames no text of which has an allowed count."""
+        entries = self.nfa.entries
+        return [
+            frame
+            for frame in self.bounds
+            if entries[frame] in self.fewest and not self.keeps(entries[frame], 0)
+        ]
 
     def closes(self, frame: int, phase: Phase) -> bool:
         """Return whether a frame may close in a phase."""
@@ -177,18 +193,25 @@ def _tick_edges(nfa: NFA, state: int) -> Iterable[tuple[int, int]]:
         yield target, 0
 
 
+def _ticking(nfa: NFA, states: list[int]) -> set[int]:
+    """Return the states from which epsilon edges lead to a tick edge."""
+    sources: dict[int, list[int]] = {}
+    for state in states:
+        for target in nfa.epsilons[state]:
+            sources.setdefault(target, []).append(state)
+    queue = [state for state in states if nfa.ticks[state]]
+    found = set(queue)
+    for state in queue:
+        for source in sources.get(state, ()):
+            if source not in found:
+                found.add(source)
+                queue.append(source)
+    return found
+
+
 def _ticking_bytes(nfa: NFA, states: list[int]) -> int:
     """Return the bytes that can complete a tick, as bits: those of edges that lead to tick edges."""
-    ticking = {state for state in states if nfa.ticks[state]}
-    grown = True
-    while grown:
-        more = {
-            state
-            for state in states
-            if state not in ticking and any(target in ticking for target in nfa.epsilons[state])
-        }
-        ticking |= more
-        grown = bool(more)
+    ticking = _ticking(nfa, states)
     bits = 0
     for state in states:
         for members, target in nfa.moves[state]:
@@ -267,8 +290,15 @@ def _components(edges: dict[int, list[tuple[int, int]]]) -> dict[int, int]:
 
 
 def eligible(nfa: NFA, frame: int) -> bool:
-    """Return whether every loop of a frame's body that ticks can tick exactly once."""
+    """Return whether every loop of a frame's body that ticks can tick exactly once.
+
+    Nor may one byte pass two ticks, or the opening byte one.
+    """
     states = [state for state, number in enumerate(nfa.frame_of) if number == frame]
+    ticking = _ticking(nfa, states)
+    twice = any(target in ticking for state in states for target in nfa.ticks[state])
+    if twice or nfa.entries[frame] in ticking:
+        return False
     edges = {state: list(_tick_edges(nfa, state)) for state in states}
     component = _components(edges)
     looping: set[int] = set()

@@ -18,6 +18,7 @@ References: Rabin and Scott, "Finite Automata and Their Decision Problems" (1959
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
@@ -27,19 +28,22 @@ from constrain.nfa import NFA, ROOT, thompson
 from constrain.syntax import Grammar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from constrain.dfa import DFA
     from constrain.syntax import Node
 
 Subset = frozenset[int]
 
+MEMBER = 40  # bytes a member of a set takes, about
+
 
 class Closures:
     """Epsilon closures of single states, computed when first asked for, important states only."""
 
-    def __init__(self, nfa: NFA) -> None:
+    def __init__(self, nfa: NFA, meter: Meter) -> None:
         self.nfa = nfa
+        self.meter = meter
         exits = set(nfa.exits)
         self.important = [
             bool(moves or calls) or state in exits
@@ -77,7 +81,9 @@ class Closures:
                 if target not in seen[1]:
                     seen[1].add(target)
                     queue.append((target, 1))
+        self.meter.spend(len(queue))
         plain, ticked = ({s for s in side if important[s]} for side in seen)
+        self.meter.hold(MEMBER * (len(plain) + len(ticked)))
         return frozenset(plain), frozenset(ticked)
 
 
@@ -139,34 +145,49 @@ def language(node: Node, meter: Meter | None = None) -> DFA:
     """
     meter = meter or Meter()
     nfa = thompson(Grammar(node), meter)
-    closures = Closures(nfa)
+    closures = Closures(nfa, meter)
+    held = meter.held
     start = closures.plain(nfa.entries[ROOT])
     end = nfa.exits[ROOT]
     numbers: dict[Subset, int] = {start: 0}
     order = [start]
     moves: list[dict[int, int]] = []
-    limit = meter.limits.max_states
-    for subset in order:
-        if len(subset) == 1:
-            (only,) = subset
-            edges = nfa.moves[only]
-        else:
-            edges = [edge for state in subset for edge in nfa.moves[state]]
-        row: dict[int, int] = {}
-        for bits, targets in grouped(edges):
-            reached = closures.plain(targets[0])
-            if len(targets) > 1:
-                reached = reached.union(*map(closures.plain, targets[1:]))
-            number = numbers.setdefault(reached, len(order))
-            if number == len(order):
-                order.append(reached)
-            row[number] = row.get(number, 0) | bits
-        moves.append(row)
-        if len(moves) % 1024 == 0:
-            meter.tick()
-            if len(order) > limit:
-                raise LimitError("DFA states", len(order), limit, costliest(nfa, order))
+    with blaming(nfa, order):
+        for subset in order:
+            row: dict[int, int] = {}
+            for bits, targets in grouped(edges_of(nfa, subset)):
+                reached = closures.plain(targets[0])
+                if len(targets) > 1:
+                    reached = reached.union(*map(closures.plain, targets[1:]))
+                    meter.spend(len(targets) + len(reached))
+                number = numbers.setdefault(reached, len(order))
+                if number == len(order):
+                    order.append(reached)
+                    meter.hold(MEMBER * len(reached))
+                row[number] = row.get(number, 0) | bits
+            moves.append(row)
+            if len(moves) % 1024 == 0:
+                meter.require("DFA states", len(order), meter.limits.max_states)
+    meter.held = held  # the sets go when the automaton is made
     return minimal_dfa([end in subset for subset in order], moves, meter)
+
+
+def edges_of(nfa: NFA, subset: Subset) -> list[tuple[int, int]]:
+    """Return the byte edges of the members of a set."""
+    if len(subset) == 1:
+        (only,) = subset
+        return nfa.moves[only]
+    return [edge for state in subset for edge in nfa.moves[state]]
+
+
+@contextmanager
+def blaming(nfa: NFA, subsets: Iterable[Subset]) -> Iterator[None]:
+    """Let a ``LimitError`` that names no place name the one that costs the most."""
+    try:
+        yield
+    except LimitError as error:
+        where = error.where or costliest(nfa, subsets)
+        raise LimitError(error.what, error.given, error.limit, where) from None
 
 
 def costliest(nfa: NFA, subsets: Iterable[Subset]) -> str:

@@ -30,9 +30,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from constrain.actions import Actions, Steps
+    from constrain.limits import Meter
     from constrain.machine import Machine
 
 _UNSETTLED = np.iinfo(np.int64).max
+_MOST = 1 << 60  # costs are int64; nested counts multiply
+_LEVEL = 256  # effort of one cost, as ``Meter.spend`` counts it
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +60,13 @@ class Distances:
     pace_until: NDArray[np.int64]
 
 
-def distances(machine: Machine, steps: Steps, actions: Actions) -> Distances:
+def distances(machine: Machine, steps: Steps, actions: Actions, meter: Meter) -> Distances:
     """Return the fewest tokens from each state to each of its ends.
 
     Tokens that go on after they closed the frame they started in are not used, so the numbers are
     bounds that can always be kept, whatever is below on the stack.
     """
-    search = _Search(machine, steps, actions)
+    search = _Search(machine, steps, actions, meter)
     search.run()
     while search.pace_grew():
         search.run()
@@ -89,21 +92,30 @@ class _Search:
     together; only those with a part in frames below or in counts are looked at one by one.
     """
 
-    def __init__(self, machine: Machine, steps: Steps, actions: Actions) -> None:
+    def __init__(self, machine: Machine, steps: Steps, actions: Actions, meter: Meter) -> None:
+        self.meter = meter
         self.machine, self.offset, self.n_labels = machine, steps.offset, machine.n_labels
         self.n_goals = machine.n_labels + 1
         states, cells = token_graph(actions)
         pairs = np.sort(cells.astype(np.int64) * machine.n_states + states)
         pairs = pairs[np.flatnonzero(np.diff(pairs, prepend=-1))]
         target, source = np.divmod(pairs, machine.n_states)
-        self.source = source + self.offset
         self.beneath = _beneath(machine, steps, np.unique(target).tolist())
         n_cells = steps.n_known
+        self.waits = machine.waits_for.tolist()
+        self.groups = _zones(machine)
+        self.entered = _entered(machine, steps, self.groups)
+        enters = np.zeros(n_cells, dtype=np.bool_)
+        enters[list(self.entered)] = True
+        into = enters[target] & (machine.waits_for[source] == 0)
+        self.crossing: dict[int, list[int]] = {}  # cell -> cells from where a token enters its zone
+        for cell, state in zip(target[into].tolist(), source[into].tolist(), strict=True):
+            self.crossing.setdefault(cell, []).append(state + self.offset)
+        target, source = target[~into], source[~into]
+        self.source = source + self.offset
         self.starts = np.searchsorted(target, np.arange(n_cells + 1))
         self.special = np.zeros(n_cells, dtype=np.bool_)  # cells to be looked at one by one
         self.special[[cell for cell, _ in self.beneath]] = True
-        self.waits = machine.waits_for.tolist()
-        self.groups = _zones(machine)
         self.pace: dict[int, int] = {}
         self.escaping: dict[int, list[int]] = {}  # cell -> cells whose last tick moves there
         self.ticking: dict[int, list[tuple[int, int]]] = {}  # group -> (cell, where it escapes to)
@@ -113,6 +125,8 @@ class _Search:
                 self.escaping.setdefault(pair[1], []).append(pair[0])
                 self.ticking.setdefault(self.groups[state], []).append(pair)
         self.special[list(self.escaping)] = True
+        self.special[list(self.crossing)] = True
+        self.enters = bool(self.crossing) or not self.entered.keys().isdisjoint(self.escaping)
 
     def run(self) -> None:
         """Find ``cost`` int64 [cells, goals], settling keys in ascending order."""
@@ -120,6 +134,7 @@ class _Search:
         self.pending: dict[int, list[NDArray[np.intp]]] = {}  # cost -> keys
         self.above: dict[int, list[tuple[int, int]]] = {}  # cell -> (config that pops to it, cost)
         self.deferred: list[tuple[int, int, int]] = []  # closes of frames of a pace not yet known
+        self.used = dict(self.pace)  # paces known from the beginning
         accepting = np.flatnonzero(self.machine.dfa.accept) + self.offset
         self._push(0, accepting * self.n_goals + self.n_labels)
         labels = np.arange(self.n_labels)
@@ -127,6 +142,9 @@ class _Search:
         value = 0
         while self.pending or self.deferred:
             value = min(self.pending, default=value)
+            if value > _MOST:
+                raise LimitError("tokens in the shortest text", value, NO_END - 1)
+            self.meter.spend(_LEVEL)
             if not self._settle(value) and not self.pending:
                 break
 
@@ -162,11 +180,32 @@ class _Search:
     def _one(self, cell: int, goal: int, value: int) -> None:
         """Go on from a settled key whose cell is special."""
         for last in self.escaping.get(cell, ()):  # arriving there by the last tick
-            self._push(value + 1, self._before(np.asarray([last]), np.asarray([goal])))
+            passed = int(self.machine.escape_at[last - self.offset])
+            extra = self._missing(cell, passed)
+            if extra is not None:
+                keys = self._before(np.asarray([last]), np.asarray([goal]))
+                self._push(value + 1 + extra, keys)
+        extra = self._missing(cell, 0)
+        if extra is not None:
+            keys = np.asarray(self.crossing.get(cell, []), dtype=np.intp) * self.n_goals + goal
+            self._push(value + 1 + extra, keys)
         for config, cost in self.above.get(cell, ()):
             self._push(value + cost, np.asarray([config * self.n_goals + goal]))
         if (cell, goal) in self.beneath:
             self.deferred.append((cell, goal, value))
+
+    def _missing(self, cell: int, passed: int) -> int | None:
+        """Return what the ticks cost that are missing in the zone that a cell lies in, at most.
+
+        ``passed`` ticks are not. None while the pace of the zone is not known: the way is found
+        once ``pace_grew`` has asked for another run.
+        """
+        missing = 0
+        for group in self.entered.get(cell, ()):
+            if group not in self.pace:
+                return None
+            missing = max(missing, self.pace[group] * (self.waits[group] - 1 - passed))
+        return missing
 
     def _release(self, value: int) -> list[NDArray[np.intp]]:
         """Let configurations go on whose innermost frame closes at a cost that is known by now.
@@ -216,11 +255,17 @@ class _Search:
         return True
 
     def pace_grew(self) -> bool:
-        """Measure again with everything settled; return whether some pace was underestimated."""
+        """Measure again with everything settled; return whether some pace was underestimated.
+
+        Or was not known when ways into its zone were looked for.
+        """
         before = dict(self.pace)
         for group in self.ticking:
             self._measure(group)
-        return any(self.pace[group] > pace for group, pace in before.items())
+        if self.enters:  # ways into these zones were found with the paces known then, or not at all
+            entered = {group for groups in self.entered.values() for group in groups}
+            before |= {group: self.used.get(group, 0) for group in entered}
+        return any(self.pace.get(group, 0) > pace for group, pace in before.items())
 
 
 def _zones(machine: Machine) -> list[int]:
@@ -251,6 +296,21 @@ def _zones(machine: Machine) -> list[int]:
                     groups[other] = state
                     queue.append(other)
     return groups
+
+
+def _entered(machine: Machine, steps: Steps, groups: list[int]) -> dict[int, list[int]]:
+    """Return, for cells whose outermost frame waits for a count or may come to, its zones."""
+    waits = machine.waits_for
+    found = {
+        state + steps.offset: [groups[state]] for state in np.flatnonzero(waits).tolist()
+    }
+    for cell in range(steps.offset + machine.n_states, steps.n_known):
+        stack, _ = steps.configuration(cell)
+        backs = machine.call_return[stack[0]] if stack else machine.call_target[:0]
+        zones = sorted({groups[back] for back in backs.tolist() if back >= 0 and waits[back]})
+        if zones:
+            found[cell] = zones
+    return found
 
 
 def _beneath(

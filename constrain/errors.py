@@ -13,6 +13,8 @@ Fields carry the data; the command line draws the caret. ``PatternError`` and ``
 "mend the input", their ``Unsupported`` children mean "this system cannot do that, here is what can".
 """
 
+import math
+
 from constrain.tables.errors import (
     BudgetError,
     ConstrainError,
@@ -35,6 +37,8 @@ __all__ = [
     "UnsupportedSchema",
     "VocabularyError",
 ]
+
+_HUGE = 10**15  # numbers from here on are told by their size
 
 
 class PatternError(ConstrainError):
@@ -119,8 +123,16 @@ class LimitError(ConstrainError):
 
     def __init__(self, what: str, given: float, limit: float, where: str = "") -> None:
         place = f"; {where} costs the most" if where else ""
-        super().__init__(f"too many {what}: {given:,.10g} of at most {limit:,.10g}{place}")
+        super().__init__(f"too many {what}: {_amount(given)} of at most {_amount(limit)}{place}")
         self.what = what
         self.given = given
         self.limit = limit
         self.where = where
+
+
+def _amount(number: float) -> str:
+    if abs(number) >= _HUGE:
+        return f"about 1e{int(math.log10(abs(number)))}"
+    if isinstance(number, float):
+        return f"{number:,.3g}" if number < 100 else f"{number:,.0f}"
+    return f"{number:,}"

@@ -83,7 +83,9 @@ class _Children:
         return found
 
 
-def residues_of(machine: Machine, walk: Walk, actions: Actions, trie: Trie) -> Residues:
+def residues_of(
+    machine: Machine, walk: Walk, actions: Actions, trie: Trie, fine: NDArray[np.bool_]
+) -> Residues:
     """Return what composed masks need besides the rows.
 
     Parameters
@@ -95,6 +97,8 @@ def residues_of(machine: Machine, walk: Walk, actions: Actions, trie: Trie) -> R
     actions : Actions
         The actions of the trie on all states.
     trie : Trie
+    fine : bool [S]
+        The states that a token may lead to.
     """
     children = _Children(trie)
     nodes, row, offsets, residues = _residue_sets(machine, actions, children)
@@ -103,7 +107,7 @@ def residues_of(machine: Machine, walk: Walk, actions: Actions, trie: Trie) -> R
     seen = nodes
     while len(nodes):
         items = _below(nodes, children, walk, trie)
-        stays, closes = _meet(machine, walk, trie, children, nodes, items)
+        stays, closes = _meet(machine, walk, trie, children, nodes, items, fine)
         alive.append(stays)
         more.append(closes)
         # Where a second frame closes below an exit node, that node is an exit node as well.
@@ -187,6 +191,7 @@ def _meet(
     children: _Children,
     nodes: NDArray[np.intp],
     items: _Items,
+    fine: NDArray[np.bool_],
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Walk all items from all return states.
 
@@ -213,6 +218,8 @@ def _meet(
     at, which = (x[rank[walk.states[at]] >= 0] for x in (at, which))
     bounds = np.searchsorted(which, np.arange(len(used) + 1))
     back, cell = rank[walk.states[at]], walk.cells[at]
+    states = walk.steps.states_of(cell)
+    may_stay = fine[states] | (states < 0)
     alive: list[NDArray[np.intp]] = []
     more: list[NDArray[np.intp]] = []
     for first in range(0, len(items.node), _CHUNK):
@@ -223,7 +230,7 @@ def _meet(
         kept = np.flatnonzero(meeting[items.root[item], back[entry]])
         entry, item = entry[kept], item[kept]
         found = np.stack([backs[back[entry]], nodes[items.root[item]], items.node[item]])
-        alive.append(found[:, spells[item]])
+        alive.append(found[:, spells[item] & may_stay[entry]])
         closes = np.flatnonzero((cell[entry] < walk.steps.offset) & inner[item])
         labels = cell[entry[closes]].astype(np.intp)[None] - 1
         more.append(np.concatenate([found[:, closes], labels]))

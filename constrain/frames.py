@@ -26,18 +26,27 @@ A grammar without calls becomes the canonical minimal automaton and nothing else
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from constrain.counting import Counts, Phase, eligible
-from constrain.determinize import Closures, Subset, costliest, grouped, language
+from constrain.determinize import (
+    MEMBER,
+    Closures,
+    Subset,
+    blaming,
+    edges_of,
+    grouped,
+    language,
+)
 from constrain.dfa import DFA
-from constrain.errors import ConstrainError, LimitError
+from constrain.errors import ConstrainError
 from constrain.limits import Meter
 from constrain.machine import FrameInfo, Machine
 from constrain.minimize import EMPTY, Nodes, breadth_first, classify, fill
-from constrain.nfa import ROOT, called, thompson
+from constrain.nfa import ROOT, called, close_entries, thompson
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
@@ -72,6 +81,30 @@ class CountError(ConstrainError):
 _State = tuple[Subset, Phase, bool]
 
 
+@dataclass(frozen=True, slots=True)
+class _Targets:
+    """Where one byte leads, whatever the phase: without and with a tick, and both together.
+
+    Each with the counted frames that it belongs to.
+    """
+
+    plain: Subset
+    ticked: Subset
+    both: Subset
+    frames_plain: frozenset[int]
+    frames_ticked: frozenset[int]
+    frames_both: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """The ways on from a subset, whatever the phase: by byte edges, calls, and closing bytes."""
+
+    edges: list[tuple[int, _Targets]]
+    opened: dict[int, list[tuple[int, int]]]
+    closed: dict[int, list[int]]
+
+
 class _Builder:
     """The subset construction with calls; the machine as lists and dictionaries."""
 
@@ -79,7 +112,8 @@ class _Builder:
         self.nfa = nfa
         self.counts = counts
         self.meter = meter
-        self.closures = Closures(nfa)
+        self.closures = Closures(nfa, meter)
+        self.ways: dict[Subset, _Ways] = {}  # a counted part passes the same subsets in many phases
         self.states: list[_State] = []
         self.numbers: dict[_State, int] = {}
         self.pops: list[int] = []  # label of each state, or -1
@@ -95,18 +129,11 @@ class _Builder:
         self.site_target: list[int] = []
         self.returns: list[dict[int, int]] = []
         self.start = self.enter([nfa.entries[ROOT]])
-        for number, _ in enumerate(self.states):
-            self._expand(number)
-            if number % 512 == 0:
-                self._check()
-
-    def _check(self) -> None:
-        limit = self.meter.limits.max_states
-        if len(self.states) > limit:
-            subsets = (subset for subset, _, _ in self.states)
-            where = costliest(self.nfa, subsets)
-            raise LimitError("states", len(self.states), limit, where)
-        self.meter.tick()
+        with blaming(nfa, (subset for subset, _, _ in self.states if min(subset) >= 0)):
+            for number, _ in enumerate(self.states):
+                self._expand(number)
+                if number % 512 == 0:
+                    meter.require("states", len(self.states), meter.limits.max_states)
 
     def enter(self, entries: Iterable[int]) -> int:
         """Return the state at the beginning of frames, given by their entries."""
@@ -132,6 +159,7 @@ class _Builder:
         number = self.numbers.get(key)
         if number is None:
             number = self.numbers[key] = len(self.states)
+            self.meter.hold(MEMBER * len(subset))
             self.states.append(key)
             self.pops.append(-1)
             self.moves.append({})
@@ -143,32 +171,50 @@ class _Builder:
         subset, phase, ticked = self.states[number]
         if self.pops[number] >= 0:
             return
-        nfa = self.nfa
         if ticked and isinstance(phase, tuple) and phase[1] is not None:
             self._escape(number, subset, phase[1])
-        edges = [edge for state in subset for edge in nfa.moves[state]]
+        ways = self.ways.get(subset)
+        if ways is None:
+            ways = self.ways[subset] = self._ways(subset)
         taken = 0
-        for bits, targets in grouped(edges):
+        moves = self.moves[number]
+        for bits, targets in ways.edges:
             target = self._after(targets, phase)
             if target is not None:
                 taken |= bits
-                self.moves[number][target] = self.moves[number].get(target, 0) | bits
-        opened: dict[int, list[tuple[int, int]]] = {}
-        for state in subset:
-            for frame, back in nfa.calls[state]:
-                opened.setdefault(nfa.frames[frame].open, []).append((frame, back))  # type: ignore[union-attr]
-        for byte, pairs in opened.items():
+                moves[target] = moves.get(target, 0) | bits
+        for byte, pairs in ways.opened.items():
             taken = self._claim(taken, byte, pairs[0][0])
-            site = self._site(frozenset(pairs), phase)
-            self.calls[number][site] = 1 << byte
-        closed: dict[int, set[int]] = {}
+            self.calls[number][self._site(frozenset(pairs), phase)] = 1 << byte
+        for byte, members in ways.closed.items():
+            frames = [frame for frame in members if self.counts.closes(frame, phase)]
+            if frames:
+                taken = self._claim(taken, byte, frames[0])
+                moves[self._label_state(frozenset(frames))] = 1 << byte
+
+    def _ways(self, subset: Subset) -> _Ways:
+        nfa = self.nfa
+        edges = edges_of(nfa, subset)
+        opened: dict[int, list[tuple[int, int]]] = {}
+        closed: dict[int, list[int]] = {}
         for state in subset:
+            for called_frame, back in nfa.calls[state]:
+                byte = nfa.frames[called_frame].open  # type: ignore[union-attr]
+                opened.setdefault(byte, []).append((called_frame, back))
             frame = nfa.frame_of[state]
-            if frame != ROOT and state == nfa.exits[frame] and self.counts.closes(frame, phase):
-                closed.setdefault(nfa.frames[frame].close, set()).add(frame)  # type: ignore[union-attr]
-        for byte, frames in closed.items():
-            taken = self._claim(taken, byte, next(iter(frames)))
-            self.moves[number][self._label_state(frozenset(frames))] = 1 << byte
+            if frame != ROOT and state == nfa.exits[frame]:
+                closed.setdefault(nfa.frames[frame].close, []).append(frame)  # type: ignore[union-attr]
+        return _Ways(
+            [(bits, self._targets(targets)) for bits, targets in grouped(edges)], opened, closed
+        )
+
+    def _targets(self, states: list[int]) -> _Targets:
+        plain = frozenset().union(*map(self.closures.plain, states))
+        ticked = frozenset().union(*map(self.closures.ticked, states))
+        both = plain | ticked
+        self.meter.spend(len(states) + len(both))
+        bounded = self.counts.bounded
+        return _Targets(plain, ticked, both, bounded(plain), bounded(ticked), bounded(both))
 
     def _claim(self, taken: int, byte: int, frame: int) -> int:
         if taken & 1 << byte:
@@ -188,19 +234,16 @@ class _Builder:
             raise CountError("a counted part cannot end once its count is reached")
         self.escapes[number] = (target, count)
 
-    def _after(self, targets: list[int], phase: Phase) -> int | None:
-        """Return the state after a byte, given the targets of its NFA edges."""
-        plain = frozenset().union(*map(self.closures.plain, targets))
-        ticks = frozenset().union(*map(self.closures.ticked, targets))
-        if not ticks:
-            return self._number(plain, self.counts.bounded(plain), phase, ticked=False)
-        subset = plain | ticks
-        frames = self.counts.bounded(subset)
+    def _after(self, targets: _Targets, phase: Phase) -> int | None:
+        """Return the state after a byte."""
+        if not targets.ticked:
+            return self._number(targets.plain, targets.frames_plain, phase, ticked=False)
+        subset, frames = targets.both, targets.frames_both
         if not self.counts.counting(frames, phase) and not isinstance(phase, int):
             return self._number(subset, frames, phase, ticked=False)
-        if frames & self.counts.bounded(ticks) and frames & self.counts.bounded(plain):
+        if frames & targets.frames_ticked and frames & targets.frames_plain:
             raise CountError("whether a byte counts depends on how the text before it is read")
-        if not self.counts.bounded(ticks):
+        if not targets.frames_ticked:
             return self._number(subset, frames, phase, ticked=False)
         if isinstance(phase, int):
             phase = self.counts.phase(frames, phase + 1)
@@ -335,6 +378,8 @@ def _nodes(builder: _Builder, reach: list[int], colours: list[int]) -> Nodes:
         moves = {t: bits for t, bits in builder.moves[state].items() if reach[t]}
         moves.update((n + c, bits) for c, bits in builder.calls[state].items() if live_site[c])
         nodes.moves.append(moves)
+        if escape and reach[state] and not reach[escape[0]]:
+            raise CountError("a counted part cannot end once its count is reached")
         nodes.links.append({"escape": escape[0]} if escape else {})
     for site, target in enumerate(builder.site_target):
         nodes.kinds.append(("call",))
@@ -403,12 +448,15 @@ def build_machine(
         return Machine.of(language(grammar.start, meter))
     nfa = thompson(grammar, meter)
     counts = Counts(nfa, longest)
+    while impossible := counts.impossible():
+        close_entries(nfa, impossible)
+        counts = Counts(nfa, longest)
     for number in counts.bounds:
         if not eligible(nfa, number):
             raise CountError(
                 f"the body of frame {nfa.names[number]!r} cannot be counted one by one"
             )
-    if not Closures(nfa).plain(nfa.entries[ROOT]):
+    if not Closures(nfa, meter).plain(nfa.entries[ROOT]):
         return Machine.of(EMPTY)
     builder = _Builder(nfa, counts, meter)
     reach = _reach(builder)

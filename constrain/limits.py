@@ -2,8 +2,9 @@
 
 ``Limits`` is what a caller sets; a ``Meter`` is one compile's copy of it with a clock. Stages call
 ``meter.tick()`` inside their loops (a clock reading, cheap enough for every few hundred steps) and
-``meter.require(what, given, limit, where)`` before they allocate. No signals and no threads are
-involved, so a compile can be bounded in any thread.
+``meter.require(what, given, limit, where)`` before they allocate. Where a step may cost anything
+from one to a million, ``meter.spend`` counts what it cost, and ``meter.hold`` what it keeps. No
+signals and no threads are involved, so a compile can be bounded in any thread.
 """
 
 import time
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from constrain.errors import LimitError
 
 MIB = 1 << 20
+_EFFORT = 1 << 16  # set members handled between two looks at the clock: some milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,8 @@ class Limits:
     max_input : int
         Bytes of a schema, pattern or tokenizer file.
     max_memory : int
-        Bytes of the largest arrays (token actions, mask rows) together.
+        Bytes of each of the largest things: the states under construction, the token actions, the
+        mask rows, the table.
     max_output : int
         Bytes of the table file.
     timeout : float
@@ -62,11 +65,29 @@ class Meter:
         ``time.monotonic()`` when the compile began.
     where : str
         The part being worked on, for messages.
+    spent, held : int
+        Work since the last look at the clock, and bytes that the states under construction take.
     """
 
     limits: Limits = field(default_factory=Limits)
     started: float = field(default_factory=time.monotonic)
     where: str = ""
+    spent: int = 0
+    held: int = 0
+
+    def spend(self, effort: int) -> None:
+        """Count work; look at the clock when enough has come together."""
+        self.spent += effort
+        if self.spent >= _EFFORT:
+            self.spent = 0
+            self.tick()
+
+    def hold(self, n_bytes: int) -> None:
+        """Count memory that is kept; raise ``LimitError`` if it is too much."""
+        self.held += n_bytes
+        if self.held > self.limits.max_memory:
+            raise LimitError("bytes of states", self.held, self.limits.max_memory, self.where)
+        self.spend(n_bytes >> 5)
 
     def tick(self) -> None:
         """Raise ``LimitError`` if the time is up."""

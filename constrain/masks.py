@@ -18,6 +18,7 @@ there the distance is infinite (``NO_END``), and ``without_traps`` drops the tok
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -144,14 +145,15 @@ def _by_difference(
     if not len(used):
         return result
     tokens, bounds = _tokens_by_action(actions, used)
+    n_large = int((np.diff(bounds) >= _LARGE).sum())  # they are the first
+    packed: list[NDArray[np.int32]] = []
+    for begin, end in pairwise(bounds[: n_large + 1].tolist()):
+        chosen = np.zeros(32 * n_words, dtype=np.bool_)
+        chosen[tokens[begin:end]] = True
+        packed.append(np.packbits(chosen, bitorder="little").view("<i4"))
+    tokens, bounds = tokens[bounds[n_large] :], bounds - bounds[n_large]
     words = tokens >> 5
     bits = np.left_shift(np.int32(1), tokens & 31)
-    large = np.flatnonzero(np.diff(bounds) >= _LARGE).tolist()
-    packed: dict[int, NDArray[np.int32]] = {}
-    for number in large:
-        here = slice(bounds[number], bounds[number + 1])
-        packed[number] = np.zeros(n_words, dtype=np.int32)
-        np.bitwise_xor.at(packed[number], words[here], bits[here])
     order = np.lexsort(np.packbits(live, axis=1).T[::-1])
     sorted_live = live[order]
     toggled = sorted_live.copy()
@@ -162,7 +164,7 @@ def _by_difference(
         piece = np.zeros((min(_TOGETHER, len(live) - begin), n_words), dtype=np.int32)
         piece[0] = before
         row, action = np.nonzero(toggled[begin : begin + _TOGETHER])
-        is_large = action < len(large)
+        is_large = action < n_large
         for i, number in zip(row[is_large].tolist(), action[is_large].tolist(), strict=True):
             piece[i] ^= packed[number]
         row, action = row[~is_large], action[~is_large]
@@ -195,7 +197,7 @@ def token_graph(actions: Actions) -> tuple[NDArray[np.int32], NDArray[np.int32]]
 
 
 def tokens_to_end(
-    graph: tuple[NDArray[np.int32], NDArray[np.int32]], accept: NDArray[np.bool_]
+    graph: tuple[NDArray[np.int32], NDArray[np.int32]], accept: NDArray[np.bool_], meter: Meter
 ) -> NDArray[np.int32]:
     """Return the fewest tokens from each state to an accepting one, ``NO_END`` where none leads there.
 
@@ -204,6 +206,7 @@ def tokens_to_end(
     graph : pair of int32 [E]
         Sources and targets of single tokens.
     accept : bool [S]
+    meter : Meter
     """
     source, target = graph
     order = np.argsort(target, kind="stable")
@@ -211,11 +214,16 @@ def tokens_to_end(
     starts = np.searchsorted(target[order], np.arange(len(accept) + 1))
     distance = np.where(accept, 0, NO_END).astype(np.int32)
     frontier = np.flatnonzero(accept)
+    place = np.zeros(len(accept), dtype=np.intp)
     steps = 0
     while len(frontier):
         steps += 1
+        if steps % 256 == 0:
+            meter.tick()
         at, _ = ranges(starts[frontier], starts[frontier + 1])
         reached = source[at]
-        distance[reached] = np.minimum(distance[reached], steps)
-        frontier = np.flatnonzero(distance == steps)
+        new = reached[distance[reached] == NO_END]
+        distance[new] = steps
+        place[new] = np.arange(len(new))  # of several equal ones, one place stays
+        frontier = new[place[new] == np.arange(len(new))]
     return distance

@@ -23,7 +23,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from constrain.errors import LimitError
+from constrain.errors import ConstrainError, LimitError
 from constrain.syntax import (
     Alternate,
     ByteSet,
@@ -43,6 +43,7 @@ from constrain.syntax import (
 if TYPE_CHECKING:
     from constrain.limits import Meter
 
+_STATE = 500  # bytes a state takes, about
 ROOT = 0  # the frame number of the start node
 
 
@@ -132,6 +133,9 @@ class _Builder:
         limit = self.meter.limits.max_nfa_states
         if n_states > limit:
             raise LimitError("NFA states", n_states, limit, self.costliest())
+        memory, n_bytes = self.meter.limits.max_memory, _STATE * n_states
+        if n_bytes > memory:
+            raise LimitError("bytes of NFA states", n_bytes, memory, self.costliest())
         self.meter.tick()
 
     def costliest(self) -> str:
@@ -173,8 +177,17 @@ class _Builder:
                 nfa.calls[s].append((self.number[node.name], t))
             else:
                 inner = self._state(frame, place)
-                nfa.ticks[inner].append(t)
+                self._tick(inner, t, frame)
                 stack.append((node.node, s, inner, place))
+
+    def _tick(self, s: int, t: int, frame: int) -> None:
+        """Add an edge that counts one, or an epsilon edge where the frame counts nothing."""
+        nfa = self.nfa
+        bounded = nfa.frames[frame]
+        if bounded and (bounded.minimum > 0 or bounded.maximum is not None):
+            nfa.ticks[s].append(t)
+        else:
+            nfa.epsilons[s].append(t)
 
     def _literal(self, data: bytes, s: int, t: int, frame: int, place: int) -> None:
         moves = self.nfa.moves
@@ -222,7 +235,7 @@ class _Builder:
         for i, ticking in enumerate(node.ticks or ()):
             if ticking:
                 arrive[i] = self._state(frame, place)
-                nfa.ticks[arrive[i]].append(inner[i])
+                self._tick(arrive[i], inner[i], frame)
         nfa.epsilons[s].append(inner[0])
         for i, (edges, accepting) in enumerate(
             zip(node.dfa.edges, node.dfa.accept.tolist(), strict=True)
@@ -265,7 +278,14 @@ def _reachable_frames(grammar: Grammar) -> list[str]:
     found = called(grammar.start)
     queue = list(found)
     for name in queue:
-        for other in called(grammar.frames[name].body):
+        frame = grammar.frames.get(name)
+        if frame is None:
+            raise ConstrainError(f"a call names the frame {name!r}, but the grammar has none such")
+        if not (0 <= frame.open <= 255 and 0 <= frame.close <= 255):
+            raise ConstrainError(f"frame {name!r} must begin and end with bytes, 0 to 255")
+        if frame.minimum < 0 or (frame.maximum is not None and frame.maximum < 0):
+            raise ConstrainError(f"frame {name!r} has a negative bound on its count")
+        for other in called(frame.body):
             if other not in found:
                 found[other] = None
                 queue.append(other)
@@ -286,6 +306,15 @@ def thompson(grammar: Grammar, meter: Meter) -> NFA:
     nfa = _Builder(grammar, meter).nfa
     _drop_dead(nfa)
     return nfa
+
+
+def close_entries(nfa: NFA, frames: list[int]) -> None:
+    """Make the languages of some frames empty, and drop what needs a text of them."""
+    for frame in frames:
+        entry = nfa.entries[frame]
+        nfa.moves[entry], nfa.epsilons[entry] = [], []
+        nfa.ticks[entry], nfa.calls[entry] = [], []
+    _drop_dead(nfa)
 
 
 def _drop_dead(nfa: NFA) -> None:
@@ -332,6 +361,8 @@ def _drop_dead(nfa: NFA) -> None:
             for s, back in waiting[frame_of_entry[t]]:
                 if live[back]:
                     reach(s)
+    if all(live):
+        return
     for s in range(nfa.n_states):
         nfa.moves[s] = [(bits, t) for bits, t in nfa.moves[s] if live[t]]
         nfa.epsilons[s] = [t for t in nfa.epsilons[s] if live[t]]

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from constrain import anchors
 from constrain.errors import LimitError, PatternError, UnsupportedPattern
+from constrain.limits import Meter
 from constrain.properties import code_points_with
 from constrain.syntax import ByteSet
 from constrain.utf8 import MAX_CODE_POINT, SURROGATES, Ranges, code_points, normalise
@@ -52,6 +53,7 @@ _WHERE_LENGTH = 60
 _BACKSPACE = 8
 _MAX_OCTAL = 0o377
 _MAX_DIGITS = 18
+_STEP = 64  # effort of one step, as ``Meter.spend`` counts it
 
 
 @dataclass(slots=True)
@@ -73,6 +75,8 @@ class Parser:
         self.pattern = pattern
         self.dialect = dialect
         self.limits = limits
+        self.meter = Meter(limits)
+        self.n_nodes = 0
         self.at = 0
         self.names: set[str] = set()
         self.groups = [_Group(0)]
@@ -83,6 +87,7 @@ class Parser:
         self._check_characters()
         while self.at < len(pattern):
             self._step()
+            self.meter.spend(_STEP)
         if len(self.groups) > 1:
             start = self.groups[-1].start
             self.fail("unclosed group: the parenthesis has no partner", start, start + 1)
@@ -145,8 +150,16 @@ class Parser:
         return self.dialect.dot if char == "." else ord(char)
 
     def _append(self, part: Part, start: int, kind: str = "item") -> None:
+        self._grow(1, start)
         self.groups[-1].parts.append(part)
         self.item_start, self.before = start, kind
+
+    def _grow(self, n_nodes: int, start: int) -> None:
+        """Count nodes of the tree; edges of copied anchors count as nodes."""
+        self.n_nodes += n_nodes
+        if self.n_nodes > self.limits.max_nodes:
+            where = f"the part at position {start}"
+            raise LimitError("syntax nodes", self.n_nodes, self.limits.max_nodes, where)
 
     def _append_element(self, element: Element, start: int) -> None:
         if isinstance(element, int):
@@ -211,8 +224,10 @@ class Parser:
                 self.refuse("the lazy quantifier", start, end, advice)
         where = _shortened(self.pattern[self.item_start : end])
         parts = self.groups[-1].parts
-        bounds, most = (minimum, maximum), self.limits.max_nodes
-        parts[-1] = anchors.repetition(parts[-1], bounds, where, most)
+        most = self.limits.max_nodes - self.n_nodes
+        parts[-1] = anchors.repetition(parts[-1], (minimum, maximum), where, most)
+        if isinstance(parts[-1], anchors.Fragment):
+            self._grow(len(parts[-1].edges), self.item_start)
         self.at, self.before = end, "repeat"
 
     # Groups

@@ -99,7 +99,10 @@ def schema_source(
 ) -> Source:
     """Return the source of a JSON schema."""
     from constrain.schema import schema_grammar  # the largest part; patterns do without it
+    from constrain.schema.values import require_json
 
+    for _, contents in refs:
+        require_json(contents, meter.limits.max_nodes)
     result = schema_grammar(
         schema,
         layout=layout,
@@ -132,7 +135,7 @@ def _schema_source(result: SchemaResult, text: str) -> Source:
 
 def load_schema(source: Any, limits: Limits) -> tuple[Any, str]:
     """Return a schema and its text: of a path, of JSON text as bytes, or of a schema already read."""
-    from constrain.schema.values import load
+    from constrain.schema.values import load, require_json
 
     if isinstance(source, str | Path):
         path = Path(source)
@@ -146,6 +149,7 @@ def load_schema(source: Any, limits: Limits) -> tuple[Any, str]:
         return load(text), text.decode("utf-8", errors="replace")
     if isinstance(source, bytes):
         return load(source), source.decode("utf-8", errors="replace")
+    require_json(source, limits.max_nodes)
     return source, json.dumps(source, default=str)
 
 
@@ -163,6 +167,7 @@ def find_machine(
     """
     chosen = source(frames)
     while True:
+        meter.held = 0
         try:
             machine = build_machine(chosen.grammar, meter, longest)
             meter.require("states", machine.n_states, meter.limits.max_states)

@@ -194,13 +194,18 @@ class Grammar:
 def concat(*parts: Node) -> Node:
     """Concatenate, flattening nested concatenations, joining literals, and absorbing ``NEVER``."""
     flat: list[Node] = []
-    for part in parts:
+    run: list[bytes] = []  # literals side by side, joined at their end
+    for part in (*parts, None):
         for piece in part.parts if isinstance(part, Concat) else (part,):
             if piece == NEVER:
                 return NEVER
-            if isinstance(piece, Literal) and flat and isinstance(flat[-1], Literal):
-                flat[-1] = Literal(flat[-1].data + piece.data)
-            elif not (isinstance(piece, Literal) and not piece.data):
+            if isinstance(piece, Literal):
+                run.append(piece.data)
+                continue
+            if any(run):
+                flat.append(Literal(b"".join(run)))
+            run = []
+            if piece is not None:
                 flat.append(piece)
     return flat[0] if len(flat) == 1 else Concat(tuple(flat))
 

@@ -18,7 +18,7 @@ every node is the prefix of some token. Empty tokens (special ones, holes) have 
 
 The *outline* of a trie says what hangs below each node without looking: which groups of bytes occur
 there, and which tokens, as a range of an order in which every subtree is contiguous. A walk that
-finds a node where none of those groups changes anything answers for the whole subtree at once. So
+finds a node below which only the number of characters matters answers for the whole subtree. So
 that text beyond ASCII counts as text there too, well-formed characters of several bytes form one
 group of their own; a token that ends within a character is set apart, with the node where its last
 whole character ends and the one to three bytes (a *tail*) that remain. Where control characters are
@@ -86,6 +86,10 @@ class Outline:
         The number of nodes of the subtree of a node, itself included.
     depth : int32 [N]
         The length of the string of each node.
+    characters : int32 [N]
+        How many characters end on the way to each node.
+    token_characters : int32 [T]
+        The same for the node of each token.
     last_control : int32 [T]
         The length of each token up to its last control character, itself included; 0 without one.
     tail_node : int32 [Q]
@@ -101,6 +105,8 @@ class Outline:
     tokens_before: NDArray[np.int32]
     size: NDArray[np.int32]
     depth: NDArray[np.int32]
+    characters: NDArray[np.int32]
+    token_characters: NDArray[np.int32]
     last_control: NDArray[np.int32]
     tail_node: NDArray[np.int32]
     tails: NDArray[np.uint8]
@@ -160,6 +166,7 @@ class Trie:
         whole = whole[np.argsort(preorder[self.token_node[whole]], kind="stable")]
         counts = np.zeros(self.n_nodes + 1, dtype=np.int32)
         np.add.at(counts[1:], preorder[self.token_node[whole]], 1)
+        characters = _count(self, within == 0)
         node, tails = _tails(self, self.token_node[cut], within)
         order = np.concatenate([whole, cut]).astype(np.int32)
         depth = np.repeat(np.arange(self.depth + 1), np.diff(self.level_offsets)).astype(np.int32)
@@ -171,6 +178,8 @@ class Trie:
             np.cumsum(counts, dtype=np.int32),
             sizes.astype(np.int32),
             depth,
+            characters,
+            characters[self.token_node[order]],
             _last_control(self, depth)[self.token_node[order]],
             node,
             tails,
@@ -282,6 +291,15 @@ def _subtrees(
         below[here] = np.bitwise_or.reduceat(below[level] | events[level], first)
         sizes[here] += np.add.reduceat(sizes[level], first)
     return below, sizes
+
+
+def _count(trie: Trie, ends: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Return how many nodes of a kind are on the way to each node, itself included, the root not."""
+    counts = ends.astype(np.int32)
+    counts[0] = 0
+    for level in trie.levels:
+        counts[level] += counts[trie.parent[level]]
+    return counts
 
 
 def _last_control(trie: Trie, depth: NDArray[np.int32]) -> NDArray[np.int32]:

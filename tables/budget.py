@@ -145,10 +145,13 @@ class Budgets:
             if found is None:
                 ids = self.vocabulary.ids(self.runner.rows[self.runner.state_of(start)])
                 at = self._products.walk(start, self.vocabulary.levels(ids), len(ids))
-                numbers, which = np.unique(at, return_inverse=True)
+                met = np.zeros(len(self._products.configs), dtype=np.bool_)
+                met[at] = True
+                numbers = np.flatnonzero(met)  # np.unique would sort, and import numpy.ma
                 size = np.uint16 if len(numbers) < np.iinfo(np.uint16).max else np.int32
+                place = np.cumsum(met, dtype=size)  # of a number among those met, from 1
                 of_token = np.zeros(self.table.n_tokens, dtype=size)
-                of_token[ids] = which + 1
+                of_token[ids] = place[at]
                 configs = [self._products.configs[number] for number in numbers.tolist()]
                 found = self._keep(key, Outcomes(of_token, [None, *configs]))
         return found

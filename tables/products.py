@@ -107,7 +107,7 @@ class Products:
         new = keys[found < 0]
         if not len(new):
             return found
-        for key in set(new.tolist()) if len(new) < _FEW else np.unique(new).tolist():
+        for key in _distinct(new, self._table.size):
             config = self.configs[key >> 8]
             after = self._runner.read(config, key & 255)
             number = 0 if after is None else self._number(after)
@@ -124,6 +124,15 @@ class Products:
             if self._runner.state_of(config) < 0:  # closed its frame: the walk ends here
                 self._table[number] = 0
         return number
+
+
+def _distinct(keys: NDArray[np.intp], n: int) -> list[int]:
+    """Return the distinct keys, all below n (np.unique would sort, and import numpy.ma)."""
+    if len(keys) < _FEW:
+        return list(set(keys.tolist()))
+    met = np.zeros(n, dtype=np.bool_)
+    met[keys] = True
+    return np.flatnonzero(met).tolist()
 
 
 def _key(config: Any) -> Any:

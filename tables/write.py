@@ -11,6 +11,7 @@ Cost: that of copying the arrays; with ``compress`` some 50 MB a second.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import secrets
@@ -95,6 +96,11 @@ def write_atomically(path: Path, parts: Iterable[bytes | memoryview]) -> None:
     OSError
     """
     path = path.resolve()
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "the folder does not exist", str(path.parent))
+    if path.exists() and not path.is_file():
+        # A device or a pipe would be replaced by a file, and a folder cannot be.
+        raise OSError(errno.EINVAL, "exists and is not a regular file", str(path))
     beside = path.with_name(f".{path.name[:40]}.{secrets.token_hex(4)}.tmp")
     mode = _mode(path)
     try:

@@ -21,8 +21,9 @@ ours alone allows the token:
 
 llguidance alone allows it:
 
-* *added token*: a special or added token. They are never text here, unless a name is allowed on
-  purpose.
+* *added token*: one that is special or looks like a control mark. They are never text here, unless
+  a name is allowed on purpose. (Others, such as ``<table>``, are text here; llguidance treats some
+  of them as special, and then ours alone allows them.)
 * *hex escape*: in a constant, a control character as ``\u000a`` beside ``\n``. Constants have one
   spelling here.
 
@@ -149,6 +150,8 @@ class Found:
         Bits that differ, by reason.
     mistakes : list[str]
         The bits that no reason explains, and those that lead to an invalid text.
+    added : set[int]
+        The ids of added tokens.
     endings : Endings
         The endings of the table that is being compared.
     """
@@ -157,6 +160,7 @@ class Found:
     texts: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     mistakes: list[str] = field(default_factory=list)
+    added: set[int] = field(default_factory=set)
     endings: Endings = field(init=False)
 
 
@@ -198,11 +202,15 @@ ESCAPED_SLASH = re.compile(rb"(?<!\\)(?:\\\\)*\\/")
 FRACTION = re.compile(rb"[0-9]\.|\.[0-9]*\Z")
 
 
-def reason(table: Table, text: bytes, token_id: int, ours: bool, matcher: Any) -> str:
+def reason(
+    found: Found, run: Constraint, text: bytes, token_id: int, ours: bool, matcher: Any
+) -> str:
     """Return why a bit differs, or ``"UNEXPLAINED"``."""
-    token = table.token(token_id)
-    if not token:
-        return "UNEXPLAINED" if ours or token_id in table.eos else "added token"
+    token = run.table.token(token_id)
+    if token_id in found.added and token_id not in run.table.eos:
+        return "added token"
+    if not token or (not ours and found.endings.state(run.state, token) >= 0):
+        return "UNEXPLAINED"  # the automaton reads what the mask forbids
     pending = OPEN_ESCAPE.search(text)
     escapes = (pending[1] if pending else b"") + token
     if HEX_ESCAPE.search(escapes):
@@ -232,11 +240,17 @@ class Endings:
                 break
             self._left = shorter
 
+    def state(self, state: int, token: bytes) -> int:
+        """Return the state after a token, -1 if it is dead."""
+        for byte in token:
+            state = int(self._trans[state, byte]) if state >= 0 else -1
+        return state
+
     def after(self, state: int, token: bytes) -> bytes:
         """Return a token and the shortest ending after it, from a state."""
         text = bytearray(token)
-        for byte in token:
-            state = int(self._trans[state, byte])
+        state = self.state(state, token)
+        assert state >= 0, "a mask allows what the transitions do not"
         while self._left[state]:
             ways = np.flatnonzero(self._trans[state] >= 0)
             byte = int(ways[self._left[self._trans[state, ways]].argmin()])
@@ -261,7 +275,7 @@ def compare_masks(
     found.masks += 1
     for token_id in np.flatnonzero(ours != theirs).tolist():
         mine = bool(ours[token_id])
-        why = reason(table, text, token_id, mine, matcher)
+        why = reason(found, run, text, token_id, mine, matcher)
         if mine and not is_valid(
             text + found.endings.after(run.state, table.token(token_id)), schema
         ):
@@ -309,6 +323,7 @@ def walk(found: Found, schema: dict[str, Any], table: Table, matcher: Any, seed:
 def compare(path: Path, chosen: list[dict[str, Any]], walks: int, seed: int = 0) -> Found:
     """Return what differs for one tokenizer."""
     found, peer = Found(), None
+    found.added = {each["id"] for each in json.loads(path.read_bytes())["added_tokens"]}
     for number, schema in enumerate(chosen):
         json_schema_to_regex(schema)  # raises if it is not of the portable subset
         table = compile_table(schema, str(path))

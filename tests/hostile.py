@@ -98,8 +98,9 @@ def watch(kind: str, seeds: range, step: int = 1) -> dict[int, tuple[str, float]
 
 
 def _read(stream, lines) -> None:  # type: ignore[no-untyped-def]
-    for line in stream:
-        lines.put(line)
+    with stream:
+        for line in stream:
+            lines.put(line)
     lines.put(None)
 
 

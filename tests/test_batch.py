@@ -86,6 +86,29 @@ def test_a_buffer_of_the_host_is_filled_in_place_and_its_spare_rows_are_free() -
             batch.fill(wrong)
 
 
+@pytest.mark.parametrize(
+    "order", [[0, 0, 0, 0], [1, 0, 0, 1], [0, 1, 0, 0], [None, 0, 0, 0]], ids=str
+)
+def test_wherever_the_rows_of_a_table_stand_they_are_those_of_its_runs(
+    order: list[int | None],
+) -> None:
+    batch = ConstraintBatch([None if which is None else (PLAIN, FRAMES)[which] for which in order])
+    for row, run in enumerate(batch.runs):
+        for token_id in [[0, 1], [4], [], [9]][row] if order[row] == 0 and run else []:
+            run.advance(token_id)
+    for out in (
+        np.zeros((4, 2), np.int32),
+        np.zeros((5, 3), np.int32),
+        np.zeros((2, 4), np.int32).T,
+        np.zeros((8, 4), np.int32)[::2, ::2],
+    ):
+        batch.fill(out)
+        for row, run in zip(out, batch.runs, strict=False):
+            if run is not None:
+                words = run.bitmask()
+                assert row.tolist() == [*words.tolist(), *[0] * (len(row) - len(words))]
+
+
 def test_a_torch_buffer_is_filled_in_place() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     batch = ConstraintBatch([FRAMES, None])

@@ -8,6 +8,7 @@ every text must end. CONSTRAIN_DOCUMENTS says how many are written in all (100; 
 import json
 import math
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
@@ -84,8 +85,8 @@ class Host:
 
     def generate(self, budget: int | None, how: dict[str, Any]) -> list[tuple[int, list[int]]]:
         """Return texts as tokens, each with the number of its schema."""
-        processor = TableLogitsProcessor(self.tables, budget=budget)
-        prompts = self.tokenizer(PROMPTS, return_tensors="pt", padding=True)
+        processor = TableLogitsProcessor(2 * self.tables, budget=budget)
+        prompts = self.tokenizer(2 * PROMPTS, return_tensors="pt", padding=True)
         length = prompts.input_ids.shape[1]
         rows = self.model.generate(
             input_ids=prompts.input_ids,
@@ -97,8 +98,9 @@ class Host:
             pad_token_id=self.tokenizer.pad_token_id,
             **how,
         )
-        group = len(rows) // len(PROMPTS)
-        return [(row // group, ids) for row, ids in enumerate(rows[:, length:].tolist())]
+        group = len(rows) // (2 * len(PROMPTS))
+        texts = rows[:, length:].tolist()
+        return [(row // group % len(PROMPTS), ids) for row, ids in enumerate(texts)]
 
     def text(self, ids: list[int]) -> str | None:
         """Return the text before the first end token; None if there is none."""
@@ -110,10 +112,13 @@ class Host:
 
 
 @pytest.fixture(scope="module")
-def hosts() -> dict[str, Host]:
-    pytest.importorskip("torch", reason="torch is not installed")
+def hosts() -> Iterator[dict[str, Host]]:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
     pytest.importorskip("transformers", reason="transformers is not installed")
-    return {}
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # for a model this small, threads mostly wait for each other
+    yield {}
+    torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize(("name", "way", "budget"), CASES)
@@ -132,4 +137,7 @@ def test_documents_parse_and_validate(
                 continue
             ended += 1
             jsonschema.validate(json.loads(text), SCHEMAS[number])
-    assert ended == written if budget else ended <= written
+    if budget:
+        assert ended == written
+    elif "beam" not in way:  # which of long and short texts beams prefer is up to the weights
+        assert ended > 0

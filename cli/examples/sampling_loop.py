@@ -28,4 +28,6 @@ def main(path: str, budget: str = "60") -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        raise SystemExit(__doc__)
     main(*sys.argv[1:])

@@ -20,6 +20,8 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 from constrain.errors import SchemaError, UnsupportedSchema
+from constrain.limits import Limits
+from constrain.schema.values import require_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,6 +48,7 @@ SCALARS = {
 }
 ANNOTATIONS = frozenset(("title", "description", "default", "examples", "$schema", "$comment"))
 ARRAY_KEYWORDS = frozenset(("type", "items", "minItems", "maxItems"))
+_MAX_DEPTH = 200  # steps of a pointer
 OBJECT_KEYWORDS = frozenset(("type", "properties", "required", "additionalProperties"))
 
 
@@ -74,10 +77,13 @@ def json_schema_to_regex(schema: Mapping[str, object]) -> str:
     >>> json_schema_to_regex({"type": "array", "items": {"type": "null"}, "maxItems": 2})
     '\\[(?:null(?:,null){0,1})?\\]'
     """
+    require_json(schema, Limits().max_nodes)
     return _regex(schema, "")
 
 
 def _regex(schema: object, pointer: str) -> str:
+    if pointer.count("/") > _MAX_DEPTH:
+        raise UnsupportedSchema("the portable subset nests less deeply", pointer[:60])
     if not isinstance(schema, dict):
         reason = f"the portable subset needs an object here, not {json.dumps(schema, default=repr)}"
         raise UnsupportedSchema(reason, pointer)

@@ -117,6 +117,7 @@ class Reader:
         self.meter.tick()
         formula = TRUE
         for part in self._conjuncts(location):
+            self.meter.where = f"#{location.pointer}"  # what conjunction unfolds belongs here
             formula = self.world.formulas.conjunction(formula, part)
             if formula == FALSE:
                 break

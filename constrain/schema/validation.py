@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.errors import LimitError, SchemaError
 from constrain.schema.support import DRAFT4, DRAFT6, DRAFT2020, Keyword, Value, known
+from constrain.schema.values import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,7 +75,7 @@ _IS: dict[Value, tuple[Callable[[Any, int], bool], str]] = {
     "array": (lambda value, draft: isinstance(value, list), "an array"),
     "boolean": (lambda value, draft: isinstance(value, bool), "true or false"),
     "count": (
-        lambda value, draft: is_number(value) and value >= 0 and value == int(value),
+        lambda value, draft: is_number(value) and value >= 0 and number(value).denominator == 1,
         "a whole number of at least 0",
     ),
     "dependencies": (

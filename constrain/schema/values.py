@@ -4,9 +4,9 @@
 18446744073709551617 and 1e400 stay themselves; a member written twice, NaN and Infinity, which are
 not JSON, are errors instead of surprises.
 
-``number`` gives the exact value of a number, ``equal`` compares values by the rules of JSON schema:
-numbers by value (1 is 1.0), never with booleans (1 is not true, which Python thinks), objects
-whatever the order of their members.
+``require_json`` asks the same of values made in Python. ``number`` gives the exact value of a
+number, ``equal`` compares values by the rules of JSON schema: numbers by value (1 is 1.0), never
+with booleans (1 is not true, which Python thinks), objects whatever the order of their members.
 
 Source: JSON Schema Core 2020-12, section 4.2.2 (instance equality); RFC 8259.
 """
@@ -23,6 +23,7 @@ from constrain.errors import LimitError, SchemaError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_MAX_DEPTH = 900  # what json.loads reads
 _MAX_DIGITS = 4_000  # Python's int() reads at most 4,300
 
 
@@ -50,6 +51,47 @@ def load(text: str | bytes) -> Any:
         raise SchemaError(f"not JSON: {error.msg} in {place}") from error
     except RecursionError as error:
         raise SchemaError("not readable: the JSON text nests too deeply") from error
+
+
+def require_json(value: Any, max_nodes: int) -> None:
+    """Raise ``SchemaError`` unless a Python value is what ``load`` could have returned.
+
+    Raises
+    ------
+    SchemaError
+        If something in it is no JSON value, or it contains itself or nests too deeply.
+    LimitError
+        If it has more than ``max_nodes`` parts, or a number of too many digits.
+    """
+    stack: list[tuple[Any, int]] = [(value, 0)]
+    n_nodes = 0
+    while stack:
+        top, depth = stack.pop()
+        n_nodes += 1
+        if n_nodes > max_nodes:
+            raise LimitError("values in a schema", n_nodes, max_nodes)
+        if depth > _MAX_DEPTH:
+            raise SchemaError("not readable: the value contains itself, or nests too deeply")
+        if isinstance(top, dict):
+            strange = [name for name in top if not isinstance(name, str)]
+            if strange:
+                told = f"the name of a member must be a string, not {strange[0]!r:.60}"
+                raise SchemaError(told)
+            stack.extend((member, depth + 1) for member in top.values())
+        elif isinstance(top, list):
+            stack.extend((item, depth + 1) for item in top)
+        elif _is_number(top):
+            _require_number(top)
+        elif not (isinstance(top, str | bool) or top is None):
+            raise SchemaError(f"not a JSON value: {top!r:.60}")
+
+
+def _require_number(value: int | float | Decimal | Fraction) -> None:
+    if isinstance(value, int):
+        if value.bit_length() > _MAX_DIGITS * 3.3:
+            raise LimitError("digits of a number", int(value.bit_length() * 0.30103), _MAX_DIGITS)
+    elif not isinstance(value, Fraction) and not Decimal(value).is_finite():
+        raise SchemaError(f"{value} is not a JSON number")
 
 
 def _decimal(text: str) -> Decimal:

@@ -57,22 +57,23 @@ def write_array(
         most = record.maximum if record.maximum is not None else record.minimum
         copies = most - len(record.prefix)
         if copies > 1 and copies * size(place(record.rest)) > LARGE_REPEAT:
-            return _write_counted(record, layout, place)
+            return _write_counted(world, record, layout, place)
     return Written(_ArrayWriter(world, record, layout, place).write())
 
 
-def _write_counted(record: ArrayShape, layout: Layout, place: Place) -> Written:
-    points = Points()
+def _write_counted(world: World, record: ArrayShape, layout: Layout, place: Place) -> Written:
+    points = Points(world.meter)
     last = len(record.prefix)
     for i in range(last + 1):
         after = min(i + 1, last)
         points.edge((i, "in"), place(record.at(i)), (i, "out"))
         points.edge((i, "out"), ticking(layout.comma), (after, "in"))
         points.edge((i, "out"), EPSILON, "end")
-    if record.minimum == 0:
-        points.edge((0, "in"), EPSILON, "end")
+    points.edge("start", EPSILON, (0, "in"))
+    if record.minimum == 0:  # not from (0, "in"), which may stand after a comma as well
+        points.edge("start", EPSILON, "end")
     maximum = None if record.maximum is None else record.maximum - 1
-    return Written(points.graph((0, "in"), "end"), max(record.minimum - 1, 0), maximum)
+    return Written(points.graph("start", "end"), max(record.minimum - 1, 0), maximum)
 
 
 class _ArrayWriter:
@@ -83,7 +84,7 @@ class _ArrayWriter:
         self.record = record
         self.layout = layout
         self.place = place
-        self.points = Points()
+        self.points = Points(world.meter)
         self.demands = record.contains
         if len(self.demands) > _MANY_DEMANDS:
             reason = f"{len(self.demands)} demands of contains on one array"
@@ -158,7 +159,7 @@ def _write_different(world: World, record: ArrayShape, layout: Layout, place: Pl
             "uniqueItems",
         )
     choices = [values or [] for values in listed]
-    points = Points()
+    points = Points(world.meter)
     start: tuple[int, frozenset[Formula]] = (0, frozenset())
     points.number(start)
     for key in points.queue:

@@ -75,7 +75,7 @@ class _ObjectWriter:
     def __init__(self, world: World, plan: Plan, layout: Layout, place: Place) -> None:
         self.plan = plan
         self.layout = layout
-        self.points = Points()
+        self.points = Points(world.meter)
         self.ticks = False
         self.most = 1 if plan.maximum is None else plan.maximum
         self.bounded = plan.maximum is not None

@@ -16,6 +16,8 @@ from constrain.syntax import Alternate, Concat, Graph, Literal, Node, Tick, conc
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from constrain.limits import Meter
+
 LARGE_REPEAT = 3000
 """Items or members whose copies have more NFA states than this together are counted by a frame."""
 
@@ -40,7 +42,8 @@ class Written:
 class Points:
     """A graph under construction, its points named by any keys."""
 
-    def __init__(self) -> None:
+    def __init__(self, meter: Meter) -> None:
+        self.meter = meter
         self.numbers: dict[Hashable, int] = {}
         self.edges: list[tuple[int, Node, int]] = []
         self.queue: list[Hashable] = []
@@ -48,8 +51,11 @@ class Points:
     def number(self, key: Hashable) -> int:
         """Return the number of a point; a new one joins the queue."""
         if key not in self.numbers:
-            self.numbers[key] = len(self.numbers)
+            n_points = self.numbers[key] = len(self.numbers)
             self.queue.append(key)
+            if n_points % 256 == 0:
+                limit = self.meter.limits.max_nfa_states
+                self.meter.require("points of an array or object", n_points, limit)
         return self.numbers[key]
 
     def edge(self, source: Hashable, label: Node, target: Hashable) -> None:

@@ -1,0 +1,1 @@
+"""Strangers' input, drawn from bytes, and what must hold of each: for the fuzzer and for ``hostile``."""

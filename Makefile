@@ -1,6 +1,7 @@
 # `make check` does what CI does, in the environment you are in (pip install -e '.[dev,hosts]').
 
-.PHONY: check test lint types coverage format hosts mutants fuzz schemas suite bench clean
+.PHONY: check test lint types coverage format hosts mutants mutants-core hostile fuzz fuzz-short \
+        determinism schemas suite bench clean
 
 check: lint types coverage
 
@@ -31,8 +32,22 @@ schemas:                                  # real schemas, open objects; needs ..
 suite:                                    # the JSON-Schema-Test-Suite against the recorded outcomes
 	python tests/schema_suite.py
 
-fuzz:                                     # ten minutes a target; needs atheris
-	python tests/fuzz/run.py all 600
+mutants-core:                             # mistakes in every module of the core; some minutes
+	python tests/mutants/run.py
+
+hostile:                                  # N hostile files, schemas and patterns, each bounded
+	python tests/hostile.py $(or $(N),2000)
+
+fuzz:                                     # half an hour in all, or TIME seconds a target; needs .[fuzz]
+	python tests/fuzz/run.py all $(or $(TIME),450)
+
+fuzz-short:                               # what CI runs
+	python tests/fuzz/run.py all 20
+
+determinism:                              # the same bytes with the NumPy line before
+	python -m venv build/numpy
+	build/numpy/bin/pip install -q "numpy==$(or $(NUMPY),2.3.*)" referencing rich typer
+	DETERMINISM_NUMPY=$(CURDIR)/build/numpy/bin/python pytest tests/test_determinism.py
 
 bench:                                    # needs .[bench], and a machine that does nothing else
 	for part in compile mask load command growth; do python tests/benchmarks $$part || exit 1; done

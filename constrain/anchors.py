@@ -48,6 +48,7 @@ _OPEN, _NEWLINE, _CLOSED = range(3)
 _PHASES = tuple((moved, tail) for moved in (False, True) for tail in (_OPEN, _NEWLINE, _CLOSED))
 _N = len(_PHASES)
 _ENTRIES = tuple(range(_N))
+_EDGE = 2  # nodes that an edge counts as: unlike a node, it is copied again and again
 _EXITS = tuple(range(_N, 2 * _N))
 
 
@@ -100,6 +101,11 @@ def anchor(kind: AnchorKind) -> Fragment:
         elif not moved:
             edges.append((entry, EPSILON, _exit((moved, tail))))
     return Fragment(2 * _N, tuple(edges))
+
+
+def size(part: Part) -> int:
+    """Return the number of nodes that a part counts as."""
+    return _EDGE * len(part.edges) if isinstance(part, Fragment) else 1
 
 
 def sequence(parts: Sequence[Part]) -> Part:
@@ -158,7 +164,7 @@ def repetition(part: Part, bounds: tuple[int, int | None], where: str, max_nodes
     where : str
         The text of the part with its quantifier, for messages.
     max_nodes : int
-        The most edges that the copies may take, if there are anchors in the part.
+        The largest size of the copies together, if there are anchors in the part.
 
     Raises
     ------
@@ -174,9 +180,9 @@ def repetition(part: Part, bounds: tuple[int, int | None], where: str, max_nodes
             nullable=minimum == 0 or part.nullable,
             newline=part.newline and (minimum <= 1 or part.nullable),
         )
-    n_edges = len(part.edges) * (minimum + 1 if maximum is None else maximum)
-    if n_edges > max_nodes:
-        raise LimitError("syntax nodes", n_edges, max_nodes, where)
+    n_nodes = size(part) * (minimum + 1 if maximum is None else maximum)
+    if n_nodes > max_nodes:
+        raise LimitError("syntax nodes", n_nodes, max_nodes, where)
     return _repeated(part, minimum, maximum)
 
 

@@ -105,9 +105,10 @@ class _Search:
         self.waits = machine.waits_for.tolist()
         self.groups = _zones(machine)
         self.entered = _entered(machine, steps, self.groups)
-        enters = np.zeros(n_cells, dtype=np.bool_)
-        enters[list(self.entered)] = True
-        into = enters[target] & (machine.waits_for[source] == 0)
+        zone = np.full(n_cells, -1)  # -2 where there are several
+        for cell, groups in self.entered.items():
+            zone[cell] = groups[0] if len(groups) == 1 else -2
+        into = (zone[target] != -1) & (zone[target] != np.asarray(self.groups)[source])
         self.crossing: dict[int, list[int]] = {}  # cell -> cells from where a token enters its zone
         for cell, state in zip(target[into].tolist(), source[into].tolist(), strict=True):
             self.crossing.setdefault(cell, []).append(state + self.offset)
@@ -301,9 +302,7 @@ def _zones(machine: Machine) -> list[int]:
 def _entered(machine: Machine, steps: Steps, groups: list[int]) -> dict[int, list[int]]:
     """Return, for cells whose outermost frame waits for a count or may come to, its zones."""
     waits = machine.waits_for
-    found = {
-        state + steps.offset: [groups[state]] for state in np.flatnonzero(waits).tolist()
-    }
+    found = {state + steps.offset: [groups[state]] for state in np.flatnonzero(waits).tolist()}
     for cell in range(steps.offset + machine.n_states, steps.n_known):
         stack, _ = steps.configuration(cell)
         backs = machine.call_return[stack[0]] if stack else machine.call_target[:0]

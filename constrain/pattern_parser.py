@@ -150,15 +150,14 @@ class Parser:
         return self.dialect.dot if char == "." else ord(char)
 
     def _append(self, part: Part, start: int, kind: str = "item") -> None:
-        self._grow(1, start)
+        self._grow(anchors.size(part), f"the part at position {start}")
         self.groups[-1].parts.append(part)
         self.item_start, self.before = start, kind
 
-    def _grow(self, n_nodes: int, start: int) -> None:
-        """Count nodes of the tree; edges of copied anchors count as nodes."""
+    def _grow(self, n_nodes: int, where: str) -> None:
+        """Count nodes of the tree, parts with anchors anew each time they are laid out."""
         self.n_nodes += n_nodes
         if self.n_nodes > self.limits.max_nodes:
-            where = f"the part at position {start}"
             raise LimitError("syntax nodes", self.n_nodes, self.limits.max_nodes, where)
 
     def _append_element(self, element: Element, start: int) -> None:
@@ -226,8 +225,7 @@ class Parser:
         parts = self.groups[-1].parts
         most = self.limits.max_nodes - self.n_nodes
         parts[-1] = anchors.repetition(parts[-1], (minimum, maximum), where, most)
-        if isinstance(parts[-1], anchors.Fragment):
-            self._grow(len(parts[-1].edges), self.item_start)
+        self._grow(anchors.size(parts[-1]), where)
         self.at, self.before = end, "repeat"
 
     # Groups

@@ -101,6 +101,7 @@ def schema_source(
     from constrain.schema import schema_grammar  # the largest part; patterns do without it
     from constrain.schema.values import require_json
 
+    meter.where = "#"
     for _, contents in refs:
         require_json(contents, meter.limits.max_nodes)
     result = schema_grammar(

@@ -34,7 +34,7 @@ def fail(*args: object, code: int = 1, stdin: str | None = None) -> str:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ('{"type":"object",}', '  {"type":"object",}\n                   ^\n'),
+        ('{"type" "object"}', '  {"type" "object"}\n          ^\n'),
         ('{\n "a": 1\n "b": 2}', 'line 3, column 2\n   "b": 2}\n   ^\n'),
         ("", "line 1, column 1\n  \n  ^\n"),
     ],

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
+import socket
 from typing import Any
 
 import pytest
@@ -36,7 +38,6 @@ TEXTS = [
     (b'{"pattern":"\\ud800"}', "surrogate"),
     (b'{"type":"odd"}', "odd"),
     (b'{"const":"\\ud800"}', "no value satisfies"),
-    (b'{"minItems":1e-999999999999}', "a whole number"),
 ]
 
 
@@ -47,7 +48,14 @@ def test_text_that_is_no_schema(text: bytes, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [b'{"minimum":1e5000}', b'{"minItems":1E+999999999999}', b'{"const":' + b"1" * 5000 + b"}", b'{"const":1e-9999}']
+    "text",
+    [
+        b'{"minimum":1e5000}',
+        b'{"minItems":1E+999999999999}',
+        b'{"minItems":1e-999999999999}',
+        b'{"const":' + b"1" * 5000 + b"}",
+        b'{"const":1e-9999}',
+    ],
 )
 def test_numbers_of_too_many_digits(text: bytes) -> None:
     with pytest.raises(LimitError, match="digits of a number"):
@@ -58,13 +66,16 @@ def test_numbers_of_too_many_digits(text: bytes) -> None:
     ("text", "accepted"),
     [
         (b'{"enum":["\\udfff",1]}', b"1"),
-        (b'{"properties":{"\\ud800":{"const":1}},"required":["\\ud800"],"type":"object"}', b'{"\\ud800":1}'),
+        (
+            b'{"properties":{"\\ud800":{"const":1}},"required":["\\ud800"],"type":"object"}',
+            b'{"\\ud800":1}',
+        ),
         (b'{"type":"integer","minimum":1e400}', b"1" + b"0" * 400),
         (b'{"type":"string","maxLength":1e30}', b'"a"'),
         (b'{"type":"array","maxItems":9223372036854775807}', b"[]"),
         (b'{"multipleOf":1e-300,"type":"integer"}', b"7"),
     ],
-)  # fmt: skip
+)
 def test_odd_schemas_that_can_be_satisfied(text: bytes, accepted: bytes) -> None:
     try:
         table = constrain.compile(text, VOCABULARY, limits=LIMITS)
@@ -85,11 +96,25 @@ def itself() -> dict[str, Any]:
 @pytest.mark.parametrize(
     "value",
     [
-        float("nan"), float("inf"), b"x", object(), {1: 2}, {"a": {None: 1}}, [{"b": {3}}], (1, 2), itself(), 1j,
+        float("nan"),
+        float("inf"),
+        b"x",
+        object(),
+        {1: 2},
+        {"a": {None: 1}},
+        [{"b": {3}}],
+        (1, 2),
+        itself(),
+        1j,
     ],
-)  # fmt: skip
+)
 def test_values_that_no_json_text_holds(value: Any) -> None:
-    for schema in ({"const": value}, {"enum": [value]}, {"default": [value]}, {"properties": {"a": value}}):
+    for schema in (
+        {"const": value},
+        {"enum": [value]},
+        {"default": [value]},
+        {"properties": {"a": value}},
+    ):
         with pytest.raises(SchemaError):
             constrain.compile(schema, VOCABULARY)
         with pytest.raises(SchemaError):
@@ -113,7 +138,11 @@ WORDS = sorted(set(inputs.KEYWORDS) - {"title", "x-odd", "nullable", "contentEnc
 @pytest.mark.parametrize("word", WORDS)
 def test_keywords_of_any_type(word: str) -> None:
     """Each keyword with each value, alone: a table that runs, or one of our errors."""
-    values = [v for v in (*inputs.ODD, '"("', "[1]", '["a","a"]', '{"a":1}', "[{}]", "[true]") if _is_json(v)]
+    values = [
+        v
+        for v in (*inputs.ODD, '"("', "[1]", '["a","a"]', '{"a":1}', "[{}]", "[true]")
+        if _is_json(v)
+    ]
     ends = set()
     for value in values:
         try:
@@ -144,3 +173,26 @@ def _is_json(text: str) -> bool:
     except ValueError:
         return "NaN" in text or "Infinity" in text
     return True
+
+
+def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("something opens a connection")
+
+    monkeypatch.setattr(socket, "socket", fail)
+    monkeypatch.setattr(socket, "create_connection", fail)
+    for reference in (
+        "http://example.org/x",
+        "https://example.org/x#/a",
+        "file:///etc/passwd",
+        "//x/y",
+    ):
+        for schema in (
+            {"$ref": reference},
+            {"$id": reference, "$ref": "y"},
+            {"$schema": reference},
+        ):
+            with contextlib.suppress(SchemaError):
+                constrain.compile(schema, VOCABULARY)
+    with pytest.raises(SchemaError, match=r"example\.org"):
+        constrain.compile({"$ref": "http://example.org/x"}, VOCABULARY)

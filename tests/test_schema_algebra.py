@@ -66,7 +66,7 @@ def automaton(schema: Any) -> DFA:
     try:
         grammar = schema_grammar({"allOf": [UNIVERSE, schema]}, open=True).grammar
     except SchemaError as error:
-        assert type(error) is SchemaError  # noqa: PT017
+        assert type(error) is SchemaError
         return EMPTY
     assert not grammar.frames
     return language(grammar.start)

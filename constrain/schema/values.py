@@ -88,8 +88,9 @@ def require_json(value: Any, max_nodes: int) -> None:
 
 def _require_number(value: int | float | Decimal | Fraction) -> None:
     if isinstance(value, int):
-        if value.bit_length() > _MAX_DIGITS * 3.3:
-            raise LimitError("digits of a number", int(value.bit_length() * 0.30103), _MAX_DIGITS)
+        n_digits = int(value.bit_length() * 0.30103) + 1  # at most one too many
+        if n_digits > _MAX_DIGITS:
+            raise LimitError("digits of a number", n_digits, _MAX_DIGITS)
     elif not isinstance(value, Fraction) and not Decimal(value).is_finite():
         raise SchemaError(f"{value} is not a JSON number")
 

@@ -509,7 +509,11 @@ def tokenizer(choices: Choices) -> bytes:
     if choices.below(3) == 0:
         vocab = [[token, -1.0] for token in vocab]
     added = [
-        {"id": choices.below(20), "content": choices.of(TOKENS if odd else PLAIN), "special": bool(choices.below(2))}
+        {
+            "id": choices.below(20),
+            "content": choices.of(TOKENS if odd else PLAIN),
+            "special": bool(choices.below(2)),
+        }
         for _ in range(choices.below(3))
     ]
     steps = [choices.of(STEPS if odd else STEPS[:3]) for _ in range(choices.below(5))]

@@ -1,6 +1,6 @@
 # `make check` does what CI does, in the environment you are in (pip install -e '.[dev,hosts]').
 
-.PHONY: check test lint types coverage format hosts mutants mutants-core hostile fuzz fuzz-short \
+.PHONY: check test lint types coverage format hosts mutants mutants-core exhaustive hostile fuzz fuzz-short \
         determinism schemas suite bench clean
 
 check: lint types coverage
@@ -35,13 +35,16 @@ suite:                                    # the JSON-Schema-Test-Suite against t
 mutants-core:                             # mistakes in every module of the core; some minutes
 	python tests/mutants/run.py
 
+exhaustive:                               # all small schemas against all small documents
+	CONSTRAIN_EXHAUSTIVE=1 pytest tests/test_small_worlds.py
+
 hostile:                                  # N hostile files, schemas and patterns, each bounded
 	python tests/hostile.py $(or $(N),2000)
 
 fuzz:                                     # half an hour in all, or TIME seconds a target; needs .[fuzz]
 	python tests/fuzz/run.py all $(or $(TIME),450)
 
-fuzz-short:                               # what CI runs
+fuzz-short:                               # twenty seconds a target
 	python tests/fuzz/run.py all 20
 
 determinism:                              # the same bytes with the NumPy line before

@@ -37,6 +37,9 @@ TEXTS = [
     (b'{"pattern":"("}', "unclosed group"),
     (b'{"pattern":"\\ud800"}', "surrogate"),
     (b'{"type":"odd"}', "odd"),
+    (b'{"minItems":1.5}', "a whole number"),
+    (b'{"maxLength":-1}', "a whole number"),
+    (b'{"minProperties":true}', "a whole number"),
     (b'{"const":"\\ud800"}', "no value satisfies"),
 ]
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import struct
 import tracemalloc
 from dataclasses import replace
 
 import numpy as np
+import pytest
+from fuzz.subjects import VOCABULARY
 from hand_tables import BRACKETS_VOCAB, brackets_table
 
-from constrain.tables import Constraint, Table
+from constrain.pipeline import compile
+from constrain.tables import Constraint, Table, TableError
 from constrain.tables.load import parse
 from constrain.tables.write import serialized
 
@@ -69,3 +73,39 @@ def test_composed_rows_of_a_deep_text_take_bounded_memory() -> None:
         run.mask()
     assert tracemalloc.get_traced_memory()[1] < 32 << 20
     tracemalloc.stop()
+
+
+def test_counts_of_nested_frames_do_not_touch_each_other() -> None:
+    """5 to 4000 arrays of up to 3500 values; both are counted, the inner ones between the outer."""
+    inner = {"type": "array", "maxItems": 3500, "items": {"type": "boolean"}}
+    schema = {"type": "array", "minItems": 5, "maxItems": 4000, "items": inner}
+    table = compile(schema, VOCABULARY)
+    assert table.frames is not None and (table.frames.escape >= 0).sum() > 1
+    run = Constraint(table)
+    run.advance(ord("["))
+    for number in range(1, 4001):
+        for byte in b"[true,true]":
+            run.advance(byte)
+        assert run.allowed(ord("]")) == (number >= 5)
+        assert run.allowed(ord(",")) == (number < 4000)
+        if number < 4000:
+            run.advance(ord(","))
+    run.advance(ord("]"))
+    assert run.is_complete()
+
+
+def test_gaps_between_members_are_refused() -> None:
+    """Whatever stands between two members could be another file."""
+    whole = b"".join(map(bytes, serialized(brackets_table(), compress=False)))
+    directory = struct.unpack("<I", whole[-6:-2])[0]
+    second = directory + 46 + len("trans.npy")
+    at = struct.unpack("<I", whole[second + 42 : second + 46])[0]
+    moved = bytearray(whole[:at] + b"gap!" + whole[at:])
+    place = directory + 4
+    while moved[place : place + 4] == b"PK\1\2":
+        offset, length = struct.unpack_from("<I", moved, place + 42)[0], moved[place + 28]
+        struct.pack_into("<I", moved, place + 42, offset + 4 * (offset >= at))
+        place += 46 + length
+    struct.pack_into("<I", moved, len(moved) - 6, directory + 4)
+    with pytest.raises(TableError, match="overlap or leave a gap"):
+        parse(memoryview(bytes(moved)))

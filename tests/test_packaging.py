@@ -77,7 +77,7 @@ def test_what_the_wheel_says_of_itself(wheel: zipfile.ZipFile) -> None:
     licence = about.replace("METADATA", "licenses/LICENSE")
     assert wheel.read(licence).lstrip().startswith(b"Apache License")
     entry_points = about.replace("METADATA", "entry_points.txt")
-    assert b"constrain = constrain.cli.main:app" in wheel.read(entry_points)
+    assert b"constrain = constrain.__main__:main" in wheel.read(entry_points)
 
 
 def imported() -> set[str]:

@@ -512,3 +512,17 @@ def check_span(error, pattern):
     start, end = error.span
     assert 0 <= start <= end <= len(pattern)
     assert error.reason
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"x$a\n", r"x$\n", r"x$\n\n", r"x$(\n|a\n)", r"x$a?\n", r"x$\n?", r"x$\n*", r"x$a*\n$",
+        r"x($a\n|\n)", "^$\n",
+    ],
+)  # fmt: skip
+def test_only_a_line_end_alone_may_follow_the_end(pattern):
+    dfa = language(parse(pattern))
+    for n in range(5):
+        for text in map("".join, itertools.product("xa\n", repeat=n)):
+            assert dfa.matches(text.encode()) == bool(re.fullmatch(pattern, text)), text

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ from constrain.limits import Meter
 from constrain.machine import Machine
 from constrain.minimize import canonical
 from constrain.pattern import parse
+from constrain.pipeline import compile
+from constrain.syntax import Call, Frame, Grammar, Literal, alternate, concat, star
 from constrain.tables import Constraint
 from constrain.tables.load import parse as parse_table
 from constrain.tables.verify import verify
@@ -58,7 +61,8 @@ def automata() -> Iterator[DFA]:
                     yield dfa
 
 
-AUTOMATA = list(automata())
+LONGER = ["aabab", "a(ba)*bb", "(ab|ba){3}", "(a|bb)*(ba){2}b?"]
+AUTOMATA = [*automata(), *(language(parse(pattern, "bytes")) for pattern in LONGER)]
 
 
 def finishable(dfa: DFA, tokens: tuple[bytes, ...]) -> dict[int, int]:
@@ -91,11 +95,11 @@ def test_all_vocabularies_against_all_automata() -> None:
     """Masks by brute force, distances by relaxation; a file of each that comes back as it was."""
     assert len(AUTOMATA) > 25
     spelled = 0
-    for tokens in VOCABULARIES:
+    for number, tokens in enumerate(VOCABULARIES):
         padded = [*tokens, *[None] * (3 - len(tokens)), None]
         vocabulary = Vocabulary.of(padded, eos=[END])
         trie = build_trie(vocabulary.token_bytes, vocabulary.token_offsets)
-        for dfa in AUTOMATA:
+        for dfa in AUTOMATA[number % 2 :: 2] if len(tokens) == 3 else AUTOMATA:
             try:
                 table = assemble(Machine.of(dfa), vocabulary, trie, Meter()).table
             except DeadEndError:
@@ -167,6 +171,71 @@ def test_cycles_that_look_alike_are_told_apart(pair: tuple[str, str]) -> None:
             for first in b"xy":
                 text = bytes((first, *letters))
                 assert dfa.matches(text) == bool(expression.fullmatch(text)), text
+
+
+def test_frames_that_return_to_the_first_state() -> None:
+    """Masks of all configurations that random walks meet, walked byte by byte."""
+    inner = alternate(Literal(b"a"), Call("list"))
+    frame = Frame(ord("["), star(inner), ord("]"))
+    grammar = Grammar(star(Call("list")), {"list": frame})
+    tokens = [
+        b"[",
+        b"]",
+        b"a",
+        b"[]",
+        b"][",
+        b"[a]",
+        b"]]",
+        b"[[",
+        b"[][",
+        b"]][",
+        b"a]",
+        b"[a][",
+        None,
+    ]
+    table = compile(grammar, Vocabulary.of(tokens, eos=[12]))
+    assert not table.is_plain
+    verify(table, sample=200)
+    run = Constraint(table)
+    assert [i for i in range(12) if run.allowed(i)] == [0, 3, 5, 7, 8, 11]
+    for token in (b"[a][", b"a]", b"[]", b"[[", b"]]"):
+        run.advance(tokens.index(token))
+    assert run.is_complete()
+
+
+def test_frames_that_begin_alike_go_on_by_what_they_held() -> None:
+    """After ``[aa]`` comes x, after ``[b]`` y, after ``[]`` either; tokens reach over the close."""
+    a, b = (Frame(ord("["), star(Literal(letter)), ord("]")) for letter in (b"a", b"b"))
+    ways = [concat(Call("a"), Literal(b"x")), concat(Call("b"), Literal(b"y"))]
+    grammar = Grammar(star(alternate(*ways)), {"a": a, "b": b})
+    tokens = [
+        b"[",
+        b"]",
+        b"a",
+        b"b",
+        b"x",
+        b"y",
+        b"]x",
+        b"]y",
+        b"a]x[",
+        b"]y[b",
+        b"[]",
+        b"[b]",
+        None,
+    ]
+    table = compile(grammar, Vocabulary.of(tokens, eos=[12]))
+    verify(table, sample=300)
+    for begin, allowed in [
+        ((b"[",), {b"]", b"a", b"b", b"]x", b"]y", b"a]x[", b"]y[b"}),
+        ((b"[", b"a"), {b"]", b"a", b"]x", b"a]x["}),
+        ((b"[", b"b"), {b"]", b"b", b"]y", b"]y[b"}),
+        ((b"[b]",), {b"y"}),
+        ((b"[]",), {b"x", b"y"}),
+    ]:
+        run = Constraint(table)
+        for token in begin:
+            run.advance(tokens.index(token))
+        assert {tokens[i] for i in range(12) if run.allowed(i)} == allowed
 
 
 # Schemas and documents.
@@ -249,8 +318,27 @@ def schemas() -> Iterator[Any]:
             "properties": {"a": left, "b": right},
         }
 
+    counts = [
+        {word: n}
+        for word in ("minItems", "maxItems", "minProperties", "maxProperties", "minLength")
+        for n in (1, 2)
+    ]
+    for left, right in itertools.combinations(counts, 2):
+        yield {"allOf": [left, right]}
+        yield {"allOf": [left], "not": right}
+    items = {"type": "array", "items": {"enum": [1, "a", None]}}
+    for least, most in ((0, 1), (1, 1), (1, 2), (2, 2)):
+        contains = {"contains": {"const": 1}, "minContains": least, "maxContains": most}
+        yield items | contains
+        yield items | {"not": contains}
+    yield items | {"uniqueItems": True}
+    yield items | {"uniqueItems": True, "minItems": 2, "prefixItems": [{"enum": [1, "a"]}]}
+    yield items | {"not": {"uniqueItems": True}, "maxItems": 2}
+
 
 WORLD = list(schemas())
+EVERY = 1 if os.environ.get("CONSTRAIN_EXHAUSTIVE") else 3
+"""By default a third of the schemas of each kind is looked at, with the variable all of them."""
 
 
 def orders(document: Any) -> list[str]:
@@ -267,10 +355,11 @@ def orders(document: Any) -> list[str]:
 def test_all_small_schemas_against_all_small_documents(part: int) -> None:
     """Open: what is valid is accepted in some order, what is not in none. Closed: nothing invalid."""
     compiled = 0
-    for number, schema in enumerate(WORLD[part::4]):
+    mine = [*WORLD[:-11][part :: 4 * EVERY], *WORLD[-11:][part::4]]
+    for number, schema in enumerate(mine):
         judge = jsonschema.Draft202012Validator(schema)
         valid = {i for i, document in enumerate(DOCUMENTS) if judge.is_valid(document)}
-        for open_ in (True, False) if number % 3 == 0 else (True,):
+        for open_ in (True, False) if number % 5 == 0 else (True,):
             try:
                 table = machine(schema, open=open_)
             except UnsupportedSchema:
@@ -287,4 +376,4 @@ def test_all_small_schemas_against_all_small_documents(part: int) -> None:
             assert accepted <= valid, (schema, [DOCUMENTS[i] for i in accepted - valid])
             if open_:
                 assert accepted == valid, (schema, [DOCUMENTS[i] for i in valid - accepted])
-    assert compiled > 0.9 * len(WORLD) / 4
+    assert compiled > 0.8 * len(mine)

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SMALL = Limits(
-    max_states=3000,
-    max_nfa_states=30_000,
-    max_nodes=30_000,
+    max_states=1000,
+    max_nfa_states=6000,
+    max_nodes=20_000,
     max_input=1 << 20,
     max_memory=64 << 20,
-    timeout=5.0,
+    timeout=2.0,
 )
 VOCABULARY = Vocabulary.of(
     [bytes([byte]) for byte in range(256)]

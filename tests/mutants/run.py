@@ -83,7 +83,8 @@ def survives(mutant: Mutant, folder: Path) -> str:
         return ""  # it hangs, which is as good as failing
     if done.returncode == 0:
         return f"no test of {', '.join(mutant.tests)} sees it"
-    return "" if done.returncode == 1 else done.stdout[-500:]
+    # A crash of the interpreter is a kill, too; a usage error or a missing test is not.
+    return "" if done.returncode == 1 or done.returncode < 0 else done.stdout[-500:]
 
 
 def main(words: list[str]) -> int:

@@ -35,8 +35,8 @@ suite:                                    # the JSON-Schema-Test-Suite against t
 mutants-core:                             # mistakes in every module of the core; some minutes
 	python tests/mutants/run.py
 
-exhaustive:                               # all small schemas against all small documents
-	CONSTRAIN_EXHAUSTIVE=1 pytest tests/test_small_worlds.py
+exhaustive:                               # all small schemas and documents; all counts; half an hour
+	CONSTRAIN_EXHAUSTIVE=1 pytest tests/test_small_worlds.py tests/test_counted.py tests/test_strides.py
 
 hostile:                                  # N hostile files, schemas and patterns, each bounded
 	python tests/hostile.py $(or $(N),2000)
@@ -44,12 +44,12 @@ hostile:                                  # N hostile files, schemas and pattern
 fuzz:                                     # half an hour in all, or TIME seconds a target; needs .[fuzz]
 	python tests/fuzz/run.py all $(or $(TIME),450)
 
-fuzz-short:                               # twenty seconds a target
-	python tests/fuzz/run.py all 20
+fuzz-short:                               # twelve seconds a target, from a fixed seed; needs .[fuzz]
+	python tests/fuzz/run.py all 12 1
 
 determinism:                              # the same bytes with the NumPy line before
 	python -m venv build/numpy
-	build/numpy/bin/pip install -q "numpy==$(or $(NUMPY),2.3.*)" referencing rich typer
+	build/numpy/bin/pip install -q -e . "numpy==$(or $(NUMPY),2.3.*)"
 	DETERMINISM_NUMPY=$(CURDIR)/build/numpy/bin/python pytest tests/test_determinism.py
 
 bench:                                    # needs .[bench], and a machine that does nothing else

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +11,6 @@ from constrain.cli import options as o
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from rich.text import Text
 
@@ -21,7 +21,9 @@ _LONGEST = 256 << 20  # bytes of text
 
 
 def check(
-    file: o.TableFile,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A table file (.npz), or a JSON schema.")
+    ],
     text: Annotated[
         str | None, typer.Argument(metavar="TEXT", help="The text; - is standard input.")
     ] = None,
@@ -34,6 +36,10 @@ def check(
         typer.Option("--tokens", metavar="ID,ID,...", help="Check token ids instead of a text."),
     ] = None,
     tokenizer: o.CheckedTokenizer = None,
+    layout: o.LayoutOption = o.Layout.compact,
+    open: o.Open = False,
+    ref: o.Ref = [],  # noqa: B006
+    relax: o.Relax = [],  # noqa: B006
     json: o.Json = False,
 ) -> None:
     """Check whether a text belongs to the language of a table; exit 1 if not.
@@ -42,24 +48,36 @@ def check(
     constrain check tool.npz - < document.json
     constrain check tool.npz --lines - < documents.jsonl
     constrain check tool.npz --tokens 91,1423,2
+    constrain check tool.json - < document.json
 
     For a text that does not belong, it shows where it leaves the language, what could have stood
-    there, and how the part before could have been completed. A line end at the end of standard
-    input is not taken as part of the text. A text that begins with - stands after two of them:
-    constrain check tool.npz -- -5
+    there, which keyword of the schema forbids it, and how the part before could have been
+    completed. A line end at the end of standard input is not taken as part of the text. A text
+    that begins with - stands after two of them: constrain check tool.npz -- -5
+
+    A JSON schema is checked without a tokenizer, with the options given here; a table has its own.
     """
-    from constrain.cli.inputs import load_table
+    from constrain.cli.inputs import is_schema, load_table, schema_table
 
     if (text is None) == (tokens is None):
         raise typer.BadParameter("give either a text (- for standard input) or --tokens")
     from constrain.cli.ways import Ways
 
-    ways = Ways(load_table(file, tokenizer))
+    refs: list[Any] = []
+    if is_schema(file):
+        if tokenizer is not None or tokens is not None:
+            raise typer.BadParameter(f"{file} is a schema; tokens are checked against a table")
+        chosen = {"layout": layout.value, "open": open, "relax": relax}
+        table, refs = schema_table(file, ref, chosen)
+    else:
+        table = load_table(file, tokenizer)
+    ways = Ways(table, refs)
     if text is None:
         found = [check_tokens(ways, _ids(tokens or ""))]
     else:
         encode = None if tokenizer is None else _encoder(tokenizer)
-        found = [check_text(ways, each, encode) for each in _texts(text, ways, lines=lines)]
+        given = "" if lines else text
+        found = [check_text(ways, each, encode, given) for each in _texts(text, ways, lines=lines)]
     if json:
         from constrain.cli.terminal import print_json
 
@@ -108,11 +126,12 @@ def _encoder(path: Path) -> Callable[[str], list[int]]:
 
 
 def check_text(
-    ways: Ways, data: bytes, encode: Callable[[str], list[int]] | None = None
+    ways: Ways, data: bytes, encode: Callable[[str], list[int]] | None = None, given: str = ""
 ) -> dict[str, Any]:
     """Return whether a text belongs to the language, and what is wrong if not.
 
-    With ``encode``, the tokens that it gives must be allowed, too.
+    With ``encode``, the tokens that it gives must be allowed, too. ``given`` is the argument that
+    the text came from.
     """
     config, read = ways.follow(data)
     if read == len(data) and ways.runner.complete(config):
@@ -120,29 +139,17 @@ def check_text(
             return {"ok": True}
         ids = encode(data.decode("utf-8", errors="replace"))
         return {"tokens": ids, **check_tokens(ways, ids)}
-    from constrain.cli.words import byte_words
+    from constrain.cli.refusal import refused
 
-    before = data[:read]
-    completion = ways.completion(config)
-    line, column = _place(before)
-    return {
-        "ok": False,
-        "byte": read,
-        "line": line,
-        "column": column,
-        "ends": read == len(data),
-        "may_end": bool(ways.runner.complete(config)),
-        "expected": byte_words(ways.next_bytes(config)),
-        "prefix": before.decode("utf-8", errors="backslashreplace"),
-        "completion": completion.decode("utf-8", errors="backslashreplace"),
-        "message": refusal(ways, data, config, read),
-    }
+    found = refused(ways, data, given)
+    return {"ok": False, **found.as_json(), "message": found.drawn()}
 
 
 def check_tokens(ways: Ways, ids: list[int]) -> dict[str, Any]:
     """Return whether a sequence of tokens is a text of the language, and what is wrong if not."""
     from rich.text import Text
 
+    from constrain.cli.refusal import refused
     from constrain.errors import TokenRefused
     from constrain.tables import Constraint
 
@@ -157,7 +164,7 @@ def check_tokens(ways: Ways, ids: list[int]) -> dict[str, Any]:
         return {"ok": True}
     text = b"".join(map(ways.table.token, ids))
     reason = "all tokens are allowed, but the text is not complete"
-    message = Text.assemble(reason, "\n  ", refusal(ways, text, *ways.follow(text)))
+    message = Text.assemble(reason, "\n  ", refused(ways, text).drawn())
     return {"ok": False, "number": len(ids), "token": None, "reason": reason, "message": message}
 
 
@@ -165,7 +172,8 @@ def _token_refusal(ways: Ways, ids: list[int], number: int, error: TokenRefused)
     """Return the message for a token that is refused: the byte at which it dies, if it is that."""
     from rich.text import Text
 
-    from constrain.cli.words import byte_words, listed, shown
+    from constrain.cli.expected import expected
+    from constrain.cli.words import listed, shown
 
     table = ways.table
     before = b"".join(map(table.token, ids[:number]))
@@ -175,70 +183,12 @@ def _token_refusal(ways: Ways, ids: list[int], number: int, error: TokenRefused)
     message = Text.assemble(f"token {number + 1} of {len(ids)}, id {ids[number]}")
     if token and read < len(token):
         place = "at its first byte" if not read else f"after {shown(token[:read])!r}"
-        wanted = [*byte_words(ways.next_bytes(config))]
-        wanted += ["the end"] if ways.runner.complete(config) else []
+        wanted = expected(ways, before + token, len(before) + read)
         message.append(f" {shown(token)!r}, dies {place}: expected {listed(wanted)}")
     else:
         message.append(f": {str(error).partition(': ')[2]}")
     where = Text.assemble("\n  after ", (shown(before, 200), "green"))
     return message + where if before else message.append("\n  at the start")
-
-
-def refusal(ways: Ways, data: bytes, config: Any, read: int) -> Text:
-    """Return the message for a text that leaves the language after so many bytes."""
-    from rich.text import Text
-
-    from constrain.cli.errors import drawn
-    from constrain.cli.words import byte_words, listed, shown
-
-    before, after = data[:read], data[read:]
-    line, column = _place(before)
-    expected = byte_words(ways.next_bytes(config))
-    if ways.runner.complete(config):
-        expected.append("the end")
-    wanted = listed(expected) if expected else "nothing"
-    if not after:
-        what = "the text ends too early"
-    else:
-        what = f"{_first_character(after)} cannot stand at line {line}, column {column}"
-    message = Text.assemble(f"{what}: expected {wanted}\n")
-    start = before.rfind(b"\n") + 1
-    end = data.find(b"\n", read)
-    shown_before = shown(data[start:read])
-    rest = shown(data[read : None if end < 0 else end])
-    length = len(shown(after[: _character_length(after)])) if rest else 1
-    message.append(drawn(shown_before + rest, len(shown_before), len(shown_before) + length))
-    completion = ways.completion(config)
-    what = "could be completed" if completion else "belongs to the language"
-    message.append(f"\n  {what}: ", style="dim")
-    message.append(shown(before, 160))
-    message.append(shown(completion, 160), style="bold green")
-    return message
-
-
-def _place(before: bytes) -> tuple[int, int]:
-    """Return line and column, both from 1, of what follows; columns are characters."""
-    line = before.rpartition(b"\n")[2]
-    return before.count(b"\n") + 1, len(line.decode("utf-8", errors="replace")) + 1
-
-
-def _character_length(data: bytes) -> int:
-    """Return the bytes of the first character; 1 where there is none."""
-    for length in range(1, 5):
-        try:
-            data[:length].decode()
-        except UnicodeDecodeError:
-            continue
-        return length
-    return 1
-
-
-def _first_character(data: bytes) -> str:
-    from constrain.cli.words import quoted, shown
-
-    first = data[: _character_length(data)]
-    names = {b" ": "a space", b"\n": "a line feed", b"\t": "a tab", b"\r": "a carriage return"}
-    return names.get(first) or quoted(shown(first))
 
 
 def _draw(found: list[dict[str, Any]], *, lines: bool) -> None:

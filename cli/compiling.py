@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from constrain.cli.errors import SchemaText, describe
+from constrain.cli.errors import as_json, describe
 from constrain.cli.facts import facts
-from constrain.cli.inputs import misspelt, read_schema
+from constrain.cli.inputs import SchemaText, read_schema
 from constrain.cli.terminal import Stages
 from constrain.errors import ConstrainError, LimitError
 from constrain.limits import Limits
@@ -62,23 +62,22 @@ class Outcome:
         What there is to say of the table; None if there is none.
     error : Text | None
         What went wrong, for people.
-    kind : str
-        The name of the class of the error.
+    details : dict
+        The error as JSON values; empty if there is none.
     warnings : list[str]
     """
 
     job: Job
     facts: dict[str, Any] | None = None
     error: Text | None = None
-    kind: str = ""
+    details: dict[str, Any] = field(default_factory=dict[str, Any])
     warnings: list[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """Return the outcome as JSON values."""
         about: dict[str, Any] = {"input": self.job.name, "output": str(self.job.output)}
         about["ok"] = self.facts is not None
-        if self.error is not None:
-            about |= {"error": self.kind, "message": self.error.plain}
+        about |= self.details
         return about | {"warnings": self.warnings} | (self.facts or {})
 
 
@@ -107,10 +106,10 @@ def run_job(
         with stages:
             if job.schema is not None:
                 stages("load the compiler")
-                importlib.import_module("constrain.schema")
+                remarks_of = importlib.import_module("constrain.schema.remarks").remarks
                 stages("read the schema")
                 schema, text = read_schema(job.schema, options.get("limits") or Limits())
-                outcome.warnings = list(misspelt(schema))
+                outcome.warnings = remarks_of(schema, options.get("refs", ()))
             table = compile(
                 None if text is None else text.data,
                 tokenizer,
@@ -121,17 +120,16 @@ def run_job(
             )
         outcome.facts = facts(table, job.output, n_samples) | {"seconds": stages.times}
     except ConstrainError as error:
-        outcome.error, outcome.kind = describe(error, text), type(error).__name__
+        outcome.error, outcome.details = describe(error, text), as_json(error, text)
         if isinstance(error, LimitError):
-            outcome.error.append(f"\n  reached at the stage: {list(stages.times)[-1]}")
+            stage = list(stages.times)[-1]
+            outcome.error.append(f"\n  reached at the stage: {stage}")
+            outcome.details["stage"] = stage
     except OSError as error:
-        from rich.text import Text
-
-        name = error.filename or job.name
-        if str(name).endswith(".tmp"):  # a table is written beside its place, and then moved
-            name = job.output
-        outcome.error = Text(f"{name}: {error.strerror or error}")
-        outcome.kind = type(error).__name__
+        if str(error.filename).endswith(".tmp"):  # a table is written beside its place, then moved
+            error.filename = job.output
+        error.filename = error.filename or job.name
+        outcome.error, outcome.details = describe(error), as_json(error)
     return outcome
 
 

@@ -125,7 +125,6 @@ def _text(data: bytes | None) -> str | None:
 
 def read_side(name: str, meter: Meter, dialect: Any, chosen: dict[str, Any]) -> Side:
     """Return the language of an argument."""
-    from constrain.cli.errors import report
     from constrain.errors import ConstrainError, SchemaError
     from constrain.pipeline import find_machine, pattern_source, schema_source
 
@@ -139,11 +138,13 @@ def read_side(name: str, meter: Meter, dialect: Any, chosen: dict[str, Any]) -> 
         is_table = file.read(2) == b"PK"
     if is_table:
         from constrain.cli.inputs import load_table
+        from constrain.cli.told import told
 
         table = load_table(Path(name))
-        about = {**table.meta.get("options", {}), "relaxed": table.meta.get("relaxed", [])}
+        meta = told(table.meta)
+        about = {**meta["options"], "relaxed": meta["relaxed"]}
         return Side(name, _machine_of(table), about | {"tokenizer": table.fingerprint})
-    from constrain.cli.inputs import read_refs, read_schema
+    from constrain.cli.inputs import Mistake, read_refs, read_schema
 
     schema, text = read_schema(name, meter.limits)
     options: dict[str, Any] = chosen | {"refs": read_refs(chosen["refs"], meter.limits)}
@@ -155,8 +156,7 @@ def read_side(name: str, meter: Meter, dialect: Any, chosen: dict[str, Any]) -> 
             meter,
         )[1]
     except SchemaError as error:
-        report(error, text)
-        raise typer.Exit(1) from None
+        raise Mistake(error, text) from error
     return Side(name, machine)
 
 

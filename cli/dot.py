@@ -1,57 +1,23 @@
-"""A folded automaton as DOT text, and graphviz to draw it where it is installed.
+"""A folded automaton as DOT text, for graphviz and programs that read it.
 
-The same boxes as in ``vector``: a table for each, its rows with the colours of their kinds, an edge
+The same boxes as in ``picture``: a table for each, its rows with the colours of their kinds, an edge
 from each row, and a cluster for each frame.
 """
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from constrain.cli.vector import drawn_rows, finals, printed, remark
-from constrain.errors import ConstrainError
+from constrain.cli.picture import drawn_rows, finals, printed, remark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from constrain.cli.folding import Box, Folded
-    from constrain.cli.vector import Line
+    from constrain.cli.picture import Line
 
-PROGRAMS = ("dot", "graphviz-pure")
 _COLOURS = {"t": "#0b6b3a", "k": "#8250df", "c": "#1c2430", "d": "#667180"}
-_SECONDS = 120
-
-
-def program() -> str | None:
-    """Return graphviz's program that draws layers, if there is one."""
-    beside = str(Path(sys.executable).parent)  # where pip puts programs, on the PATH or not
-    for name in PROGRAMS:
-        if found := shutil.which(name) or shutil.which(name, path=beside):
-            return found
-    return None
-
-
-def draw(path: Path, text: str, using: str) -> None:
-    """Write a picture of the kind that the file's name says."""
-    kind = path.suffix[1:].lower()
-    try:
-        done = subprocess.run(
-            [using, f"-T{kind}"], input=text.encode(), capture_output=True, timeout=_SECONDS,
-            check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise ConstrainError(
-            f"{using} took more than {_SECONDS} seconds; a smaller --max-boxes helps"
-        ) from None
-    if done.returncode or not done.stdout:
-        said = done.stderr.decode(errors="replace").strip()
-        raise ConstrainError(f"{using} failed: {said or f'exit code {done.returncode}'}")
-    path.write_bytes(done.stdout)
 
 
 def dot(folded: Folded, *, title: str) -> str:

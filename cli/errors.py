@@ -1,29 +1,22 @@
-"""From an error to what a person reads, and to the exit code: the one place where that is decided.
+"""From an error to what a person reads, and to what a program reads.
 
-    0     all is well
-    1     a mistake in what was given: one message, which says where and what to do
-    2     wrong usage of the command line (Typer's own)
-    130   interrupted
-
-Anything else is a bug and keeps its traceback. ``describe`` draws a ``PatternError`` with the
-pattern and a ``SchemaError`` with the line of the schema, each with a caret.
+``describe`` draws a ``PatternError`` with the pattern and a ``SchemaError`` with the line of the
+schema, each with a caret, and names the options of the command line that are a way out.
+``as_json`` gives the same as JSON values: the kind, the message, the place, the numbers.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
-from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from constrain.cli.inputs import SchemaText
     from constrain.errors import ConstrainError, DeadEndError, LimitError, PatternError, SchemaError
-
-INTERRUPTED = 130
 
 _OPTIONS = {
     "states": "--max-states",
@@ -33,62 +26,16 @@ _OPTIONS = {
 }
 
 
-class Commands(TyperGroup):
-    """The commands, with errors turned into messages and exit codes."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run a command."""
-        import typer
-
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            _say(Text("interrupted; nothing was written"))
-            raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            if error.filename is None:
-                raise
-            _say(Text(f"{error.filename}: {error.strerror}"))
-            raise typer.Exit(1) from None
-        except ValueError as error:
-            from constrain.errors import ConstrainError
-
-            if not isinstance(error, ConstrainError):
-                raise
-            report(error)
-            raise typer.Exit(1) from None
-
-
-@dataclass(frozen=True, slots=True)
-class SchemaText:
-    """A schema as it was given, to compile and to point into."""
-
-    name: str
-    data: bytes
-
-    @property
-    def text(self) -> str:
-        """The text, whatever the bytes."""
-        return self.data.decode("utf-8-sig", errors="replace")
-
-
-def report(error: ConstrainError, schema: SchemaText | None = None) -> None:
-    """Write an error to standard error."""
-    _say(describe(error, schema))
-
-
-def _say(message: Text) -> None:
-    from constrain.cli.terminal import err
-
-    err().print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
-
-
-def describe(error: ConstrainError, schema: SchemaText | None = None) -> Text:
+def describe(error: ConstrainError | OSError, schema: SchemaText | None = None) -> Text:
     """Return the message of an error, with the place drawn where there is one."""
+    from constrain.cli.inputs import Mistake
     from constrain.errors import DeadEndError, LimitError, PatternError, SchemaError
 
+    if isinstance(error, Mistake):
+        return describe(error.error, error.schema)
+    if isinstance(error, OSError):
+        name = "" if error.filename is None else f"{error.filename}: "
+        return Text(f"{name}{error.strerror or error}")
     if isinstance(error, PatternError):
         return _pattern(error)
     if isinstance(error, SchemaError):
@@ -100,6 +47,52 @@ def describe(error: ConstrainError, schema: SchemaText | None = None) -> Text:
     return Text(str(error))
 
 
+def as_json(error: ConstrainError | OSError, schema: SchemaText | None = None) -> dict[str, Any]:
+    """Return an error as JSON values: ``error`` (its kind), ``message``, and what it carries."""
+    from constrain.cli.inputs import Mistake
+    from constrain.errors import SchemaError
+
+    if isinstance(error, Mistake):
+        return as_json(error.error, error.schema)
+    about: dict[str, Any] = {"error": type(error).__name__}
+    about["message"] = describe(error, schema).plain
+    if isinstance(error, OSError):
+        return about | {"file": None if error.filename is None else str(error.filename)}
+    carried = {name: vars(error)[name] for name in _CARRIED if name in vars(error)}
+    carried = {
+        name: value.hex() if isinstance(value, bytes) else value for name, value in carried.items()
+    }
+    about |= carried
+    pointer = _pointer(error) if isinstance(error, SchemaError) else None
+    if pointer is not None:
+        about |= {"pointer": pointer, "file": None if schema is None else schema.name}
+    place = _place_of(error, pointer, schema)
+    return about if place is None else about | dict(zip(("line", "column"), place, strict=True))
+
+
+_CARRIED = (
+    "reason", "pointer", "keyword", "relax", "relaxable", "pattern", "span", "missing", "what",
+    "given", "limit", "where", "key", "token_id", "state", "budget", "needed",
+)  # fmt: skip
+"""The fields of errors that programs may want."""
+
+
+def _place_of(
+    error: BaseException, pointer: str | None, schema: SchemaText | None
+) -> tuple[int, int] | None:
+    """Return line and column, both from 1, of the schema part at fault, or of what is not JSON."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, json.JSONDecodeError):
+            return cause.lineno, cause.colno
+        cause = cause.__cause__
+    span = None if schema is None or not pointer else locate(schema.text, pointer)
+    if schema is None or span is None:
+        return None
+    before = schema.text[: span[0]]
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
+
+
 def _pattern(error: PatternError) -> Text:
     start, end = error.span
     return Text.assemble(error.reason, "\n", drawn(error.pattern, start, end))
@@ -107,11 +100,9 @@ def _pattern(error: PatternError) -> Text:
 
 def _schema(error: SchemaError, schema: SchemaText | None) -> Text:
     name = "" if schema is None else f"{schema.name}: "
-    keyword = (
-        "" if error.keyword is None else "/" + error.keyword.replace("~", "~0").replace("/", "~1")
-    )
-    pointer = error.pointer + keyword
-    message = Text.assemble(name, error.reason)
+    pointer = _pointer(error)
+    relax = vars(error).get("relax")
+    message = Text.assemble(name, f"`--relax {relax}` " if relax else "", error.reason)
     if not pointer:
         return message
     message.append(f"\n  at #{pointer}")
@@ -124,7 +115,19 @@ def _schema(error: SchemaError, schema: SchemaText | None) -> Text:
         number = text.count("\n", 0, start) + 1
         message.append(f", line {number}\n")
         message.append(drawn(line, start - first, min(end, first + len(line)) - first))
+    if vars(error).get("relaxable"):
+        message.append(
+            f"\n  `--relax {error.keyword}@{error.pointer or '#'}` leaves it unenforced here,"
+            f" `--relax {error.keyword}` everywhere"
+        )
     return message
+
+
+def _pointer(error: SchemaError) -> str:
+    """Return the pointer of what is at fault, the keyword included."""
+    if error.keyword is None:
+        return error.pointer
+    return f"{error.pointer}/{error.keyword.replace('~', '~0').replace('/', '~1')}"
 
 
 def _limit(error: LimitError) -> Text:

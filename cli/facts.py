@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from constrain.cli.drawing import texts
+from constrain.cli.told import told
 from constrain.cli.ways import Ways
 from constrain.cli.words import shown
 from constrain.errors import BudgetError
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 _LONG = 400  # tokens; a language without a shorter text has its texts made by `sample` only
 _BLOCK = 4096  # rows counted at once
-_ONES = np.array([bin(word).count("1") for word in range(1 << 16)], dtype=np.uint8)
+_WORDS = np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(-1, 2)
+_ONES = np.unpackbits(_WORDS, axis=1).sum(axis=1, dtype=np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,32 +105,25 @@ def facts(table: Table, path: Path | None = None, n_samples: int = 3) -> dict[st
     ways = Ways(table)
     counts = allowed_counts(table)
     tightest, loosest = extremes(ways, counts)
-    meta = table.meta
+    meta = told(table.meta)
     needed = int(table.tokens_to_end[0])
     is_long = needed > _LONG
     frames = table.frames
     return {
         "file": None if path is None else str(path),
         "bytes": None if path is None else path.stat().st_size,
-        "format": meta.get("format", FORMAT_VERSION),
-        "package": meta.get("package"),
-        "source": meta.get("source", {}),
-        "options": meta.get("options", {}),
-        "relaxed": meta.get("relaxed", []),
-        "notes": meta.get("notes", []),
+        "format": FORMAT_VERSION,
+        **meta,
         "tokenizer": {
-            **meta.get("tokenizer", {}),
+            **meta["tokenizer"],
             "fingerprint": table.fingerprint,
             "n_tokens": table.n_tokens,
             "eos": table.eos.tolist(),
         },
-        "missing_bytes": meta.get("missing_bytes", ""),
         "states": table.n_states,
         "accepting": int(table.accept.sum()),
         "rows": len(table.masks),
         "call_sites": 0 if frames is None else len(frames.call_target),
-        "frames": meta.get("frames", []),
-        **{key: meta.get("counts", {}).get(key) for key in ("actions", "traps")},
         "density": float(counts[counts > 0].mean() / table.n_tokens),
         "histogram": histogram(counts, table.n_tokens),
         "tightest": asdict(tightest),

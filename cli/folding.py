@@ -5,7 +5,8 @@ on: what is read, and the box it leads to. What is folded on the way:
 
 * a run of states without a choice becomes one row with its text, ``"days":``, even where several
   rows share it: whole words read better than shared endings;
-* words that begin alike are spelled out, each a row, rather than letter by letter;
+* words that begin alike are spelled out, each a row, rather than letter by letter; where many of
+  them go on alike, as names do that are *not* declared, those are one row: *one of 18 texts*;
 * the two to four bytes of a character beyond ASCII, and the escapes of a JSON string, become one
   step, and all steps to one place one row: *any character except '"' and control characters*;
 * a counted run (``maxLength``) becomes one box with *up to 99 times*;
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from constrain.cli.told import told
 from constrain.cli.words import byte_words, listed, shown
 from constrain.tables.format import DEAD, NO_END
 
@@ -40,10 +42,12 @@ _LEADS = frozenset(range(0xC2, 0xF5))
 _TAIL = frozenset(range(0x80, 0xC0))
 _ESCAPES = frozenset(b'"\\/bfnrtu')
 _HEX = frozenset(b"0123456789abcdefABCDEF")
-_PAIRS = {"{": "{…}", "[": "[…]", "(": "(…)"}
+_PAIRS = {"{": "{…}", "[": "[…]", "(": "(…)", '"': '"…"'}
 _STRING = frozenset(range(0x20, 0x7F)) - frozenset(b'"\\')
 _RUN = 3  # states from which on a counted run is folded
 _ROWS = 40  # of a box, to which words may be spelled out
+_SPELLED = 600  # rows before those that are alike are made one
+_ALIKE = 4  # rows from which on they are
 _LONGEST = 2000  # steps of a row
 
 
@@ -141,8 +145,8 @@ def fold(table: Table, max_boxes: int) -> Folded:
 def frame_names(table: Table) -> dict[int, str]:
     """Return the name of each frame by its first state, in ascending order of those."""
     starts = [] if table.frames is None else np.unique(table.frames.call_target).tolist()
-    known = {entry.get("state"): entry.get("name") for entry in table.meta.get("frames", [])}
-    return {start: _name(known.get(start), number) for number, start in enumerate(starts, 1)}
+    known = {frame["state"]: frame["name"] for frame in told(table.meta)["frames"]}
+    return {start: frame_name(known.get(start), number) for number, start in enumerate(starts, 1)}
 
 
 def _rows(steps: _Steps, state: int) -> Iterator[Row]:
@@ -171,11 +175,57 @@ def _whole_words(steps: _Steps, rows: list[Row]) -> list[Row]:
     while at < len(rows):
         row = rows[at]
         further = _further(steps, row) if _within_word(row) else []
-        if further and len(rows) + len(further) - 1 <= _ROWS:
-            rows[at : at + 1] = further
+        longer = [*rows[:at], *further, *rows[at + 1 :]]
+        if further and (
+            len(longer) <= _ROWS or (len(longer) <= _SPELLED and len(_gathered(longer)) <= _ROWS)
+        ):
+            rows = longer
         else:
             at += 1
-    return rows
+    return _gathered(rows)
+
+
+def _gathered(rows: list[Row]) -> list[Row]:
+    """Return rows with those made one that differ in their first text and go on alike.
+
+    So the names that are not declared are two rows, though each beginning of a declared name has a
+    state of its own. Rows that are text alone stay as they are.
+    """
+    groups: dict[object, list[Row]] = {}
+    for number, row in enumerate(rows):
+        pieces = row.pieces[1:] if row.pieces[0].kind == "text" else row.pieces
+        alike = pieces if pieces and pieces[0].kind == "call" else [p.kind for p in pieces]
+        key = (row.target, *alike) if pieces and not row.note else number
+        groups.setdefault(key, []).append(row)
+    return [
+        row
+        for group in groups.values()
+        for row in ([_gather(group)] if len(group) > _ALIKE else group)
+    ]
+
+
+def _gather(rows: list[Row]) -> Row:
+    """Return one row for many that go on alike after their first text."""
+    texts = [row.pieces[0].words if row.pieces[0].kind == "text" else "" for row in rows]
+    before = _common(texts)
+    rests = [text[len(before) :] for text in texts]
+    behind = _common([rest[::-1] for rest in rests])[::-1]
+    first = rows[0]
+    onward = first.pieces[1:] if first.pieces[0].kind == "text" else first.pieces
+    one = f"one of {len(rows):,} texts"
+    if onward[0].kind == "class":
+        one, behind, onward = f"{one} and another character", "", onward[1:]
+    pieces = (Piece("text", before), Piece("class", one), Piece("text", behind), *onward)
+    return Row(tuple(piece for piece in pieces if piece.words), first.target)
+
+
+def _common(texts: list[str]) -> str:
+    """Return the longest beginning that all texts have."""
+    first, last = min(texts), max(texts)  # what these two share, all between them do
+    n = next(
+        (at for at, pair in enumerate(zip(first, last, strict=False)) if len({*pair}) > 1), None
+    )
+    return first[:n]
 
 
 def _further(steps: _Steps, row: Row) -> list[Row]:
@@ -431,7 +481,7 @@ def _tail_length(lead: int) -> int:
     return 1 if lead < 0xE0 else 2 if lead < 0xF0 else 3
 
 
-def _name(name: object, number: int) -> str:
+def frame_name(name: object, number: int) -> str:
     """Return the name of a frame; the opening byte at the end of it becomes a pair."""
     words = str(name) if name else f"frame {number}"
     return words[:-1] + _PAIRS[words[-1]] if words[-2:-1] == " " and words[-1] in _PAIRS else words

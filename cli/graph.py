@@ -12,7 +12,8 @@ from constrain.cli import options as o
 if TYPE_CHECKING:
     from constrain.cli.folding import Folded
 
-_KINDS = (".svg", ".png", ".dot", ".gv")
+_DOT = (".dot", ".gv")
+_KINDS = (".svg", ".png", ".pdf", *_DOT)
 
 
 def graph(
@@ -21,7 +22,10 @@ def graph(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="PATH", help="The picture: .svg, .png, or .dot for graphviz."
+            "--output",
+            "-o",
+            metavar="PATH",
+            help="The picture: .svg, .png or .pdf, or .dot for graphviz.",
         ),
     ],
     max_boxes: Annotated[
@@ -30,20 +34,24 @@ def graph(
 ) -> None:
     """Draw the automaton of a table: boxes where there is a choice, a line for each way on.
 
-    Runs without a choice are folded to their text, frames are drawn apart. An .svg needs nothing
-    installed and is cut into bands that fit a screen; a .png is drawn by graphviz.
+    Runs without a choice are folded to their text, frames are drawn apart, and what would be too
+    wide is cut into bands. An .svg needs nothing installed and follows the reader's preference for
+    light or dark; a .png or .pdf needs matplotlib, which the extra `draw` installs.
 
     constrain graph tool.npz -o tool.svg
+    constrain graph tool.npz -o tool.dot && dot -Tpdf tool.dot -o tool.pdf
     """
     from constrain.cli.folding import fold
     from constrain.cli.inputs import load_table
+    from constrain.cli.picture import remark
     from constrain.cli.terminal import err
-    from constrain.cli.vector import remark
     from constrain.cli.words import count
 
     kind = output.suffix.lower()
     if kind not in _KINDS:
-        raise typer.BadParameter("the name must end in .svg, .png or .dot", param_hint="--output")
+        raise typer.BadParameter(
+            "the name must end in .svg, .png, .pdf or .dot", param_hint="--output"
+        )
     table = load_table(file)
     folded = fold(table, max_boxes)
     title = f"{file.name}: {count(table.n_states, 'state')}"
@@ -55,19 +63,23 @@ def graph(
 
 
 def _draw(folded: Folded, output: Path, title: str) -> None:
-    from constrain.cli.dot import dot, draw, program
-    from constrain.cli.vector import svg
     from constrain.errors import ConstrainError
 
     kind = output.suffix.lower()
     if kind == ".svg":
+        from constrain.cli.vector import svg
+
         output.write_text(svg(folded, title=title), encoding="utf-8")
-    elif kind != ".png":
+    elif kind in _DOT:
+        from constrain.cli.dot import dot
+
         output.write_text(dot(folded, title=title), encoding="utf-8")
-    elif (using := program()) is not None:
-        draw(output, dot(folded, title=title), using)
     else:
-        raise ConstrainError(
-            "a .png needs graphviz: `pip install 'constrain-tables[draw]'`, or graphviz from your"
-            " system (apt install graphviz, brew install graphviz); a .svg needs nothing"
-        )
+        try:
+            from constrain.cli.raster import draw
+        except ImportError:
+            raise ConstrainError(
+                f"a {kind} needs matplotlib: `pip install 'constrain-tables[draw]'` (or `pip install"
+                " matplotlib`); a .svg needs nothing"
+            ) from None
+        draw(folded, output)

@@ -1,29 +1,52 @@
-"""Reading what commands are given: schemas from files and standard input, and remarks on them.
-
-A keyword that nobody knows is no constraint, as the standard has it; so one that is *nearly* a known
-keyword gets a warning, since a misspelt ``maxLenght`` constrains nothing and says nothing.
-"""
+"""Reading what commands are given: schemas, tables and texts from files and standard input."""
 
 from __future__ import annotations
 
 import difflib
 import json
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from constrain.cli.errors import SchemaText, drawn
-from constrain.errors import LimitError, SchemaError
+from constrain.cli.errors import drawn
+from constrain.errors import ConstrainError, LimitError, SchemaError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from constrain.limits import Limits
     from constrain.tables import Table
 
 STDIN = "-"
-_OUTSIDE = ("x-", "_")  # begins names that are no keywords on purpose
-_NEAR = 0.84  # likeness from which on a name is taken for a slip of the pen
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaText:
+    """A schema as it was given, to compile and to point into."""
+
+    name: str
+    data: bytes
+
+    @property
+    def text(self) -> str:
+        """The text, whatever the bytes."""
+        return self.data.decode("utf-8-sig", errors="replace")
+
+
+class Mistake(ConstrainError):
+    """An error together with the schema that it is about.
+
+    Attributes
+    ----------
+    error : ConstrainError
+    schema : SchemaText
+    """
+
+    def __init__(self, error: ConstrainError, schema: SchemaText) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.schema = schema
 
 
 def read_bytes(name: str, limit: int) -> bytes:
@@ -85,12 +108,41 @@ def load_table(path: Path, tokenizer: Path | None = None) -> Table:
     try:
         return load(path, tokenizer=tokenizer)
     except TableError as error:
-        with path.open("rb") as file:
-            start = file.read(64).lstrip()
         hint = "; it looks like JSON, `constrain compile` makes a table of it"
-        hint = hint if start.startswith((b"{", b"[")) else ""
+        hint = hint if is_schema(path) else ""
         reason = str(error).removeprefix(f"{path} ")
         raise TableError(f"{path}: {reason}{hint}", key=error.key) from error
+
+
+def is_schema(path: Path) -> bool:
+    """Return whether a file looks like JSON, and not like a table."""
+    with path.open("rb") as file:
+        return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"t", b"f"}
+
+
+def schema_table(
+    path: Path, refs: Sequence[str], chosen: dict[str, Any]
+) -> tuple[Table, list[tuple[str | None, Any]]]:
+    """Return the table of a schema for a vocabulary of the 256 bytes, and its other documents.
+
+    Raises
+    ------
+    ConstrainError, OSError
+    """
+    from constrain.limits import Limits
+    from constrain.pipeline import compile
+    from constrain.vocabulary import Vocabulary
+
+    limits = Limits()
+    _, text = read_schema(str(path), limits)
+    documents = read_refs(refs, limits)
+    letters = Vocabulary.of([bytes((byte,)) for byte in range(256)])
+    try:
+        table = compile(text.data, letters, refs=documents, **chosen)
+    except ConstrainError as error:
+        raise Mistake(error, text) from error
+    source = table.meta["source"] | {"text": text.text}  # whatever its size
+    return replace(table, meta=table.meta | {"source": source}), documents
 
 
 def read_refs(given: Sequence[str], limits: Limits) -> list[tuple[str | None, Any]]:
@@ -104,24 +156,6 @@ def read_refs(given: Sequence[str], limits: Limits) -> list[tuple[str | None, An
     return documents
 
 
-def misspelt(schema: Any) -> Iterator[str]:
-    """Yield a remark on every unknown keyword that is nearly a known one."""
-    from constrain.schema.support import KEYWORDS
-
-    seen: set[str] = set()
-    for pointer, subschema in _subschemas(schema):
-        for name in subschema:
-            if name in KEYWORDS or name in seen or name.startswith(_OUTSIDE):
-                continue
-            near = difflib.get_close_matches(name, KEYWORDS, n=1, cutoff=_NEAR)
-            if near:
-                seen.add(name)
-                yield (
-                    f"{name!r} at #{pointer} is no keyword and constrains nothing;"
-                    f" did you mean {near[0]!r}?"
-                )
-
-
 def misspelt_relax(relax: Sequence[str]) -> str | None:
     """Return a remark on the first ``--relax`` that names no keyword; None if all do."""
     from constrain.schema.support import KEYWORDS
@@ -133,24 +167,3 @@ def misspelt_relax(relax: Sequence[str]) -> str | None:
             hint = f"; did you mean {near[0]!r}?" if near else ""
             return f"{name!r} is not a keyword{hint} (`constrain schema-support` lists them)"
     return None
-
-
-def _subschemas(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the schema and all schemas in it, with their JSON pointers."""
-    from constrain.schema.support import KEYWORDS
-
-    waiting = [("", schema)]
-    while waiting:
-        pointer, found = waiting.pop()
-        if not isinstance(found, dict):
-            continue
-        yield pointer, found
-        for name, value in found.items():
-            kind = KEYWORDS[name].value if name in KEYWORDS else ""
-            place = f"{pointer}/{name}"
-            if kind in {"schema", "items", "schema list"}:
-                listed = isinstance(value, list)
-                each = enumerate(value) if listed else [(None, value)]
-                waiting += [(place if k is None else f"{place}/{k}", v) for k, v in each]
-            elif kind in {"schema map", "dependencies"} and isinstance(value, dict):
-                waiting += [(f"{place}/{k}", v) for k, v in value.items()]

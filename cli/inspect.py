@@ -78,9 +78,9 @@ def _one(file: Path, state: int | None, after: str | None, *, json: bool) -> Non
             raise ConstrainError(f"no text was found that leads to state {state} and stops there")
     config, read = ways.follow(text)
     if read < len(text):
-        from constrain.cli.check import refusal
+        from constrain.cli.refusal import refused
 
-        raise ConstrainError(refusal(ways, text, config, read).plain)
+        raise ConstrainError(refused(ways, text).drawn().plain)
     found: dict[str, Any] = state_facts(ways, config, text)
     if json:
         print_json(found)

@@ -5,7 +5,7 @@ that each edge passes. The usual stages: edges that go back are set aside (they 
 not at all), each box gets a layer right of all that lead to it, long edges get a point in each layer
 they pass, and layers are put in an order, by the mean place of neighbours, in which few edges cross.
 
-It needs nothing installed and is good enough for some hundred boxes; graphviz does it better.
+It needs nothing installed and is good enough for some hundred boxes.
 
 ``bands`` cuts what would be too wide into groups that can be placed one below the other.
 
@@ -153,6 +153,9 @@ class _Net:
         layer: list[int],
     ) -> None:
         self.links, self.back = links, back
+        self.wide = [0.0] * (max(layer) + 1)
+        for (width, _), number in zip(sizes, layer, strict=True):
+            self.wide[number] = max(self.wide[number], width)
         self.tall = [height for _, height in sizes]
         self.rows: list[list[int]] = [[] for _ in range(max(layer) + 1)]
         for box, number in enumerate(layer):
@@ -249,10 +252,16 @@ class _Net:
         tops: list[float],
         lefts: list[float],
     ) -> list[tuple[float, float]]:
-        """Return the points of an edge: where it leaves (x of the box's left side), then each layer."""
+        """Return the points of an edge: where it leaves, each side of the layers passed, the end.
+
+        The first is as if it left on the left side of its box, whose width is not known here.
+        """
         link = self.links[number]
         x, y = boxes[link.source]
+        path = [(x, y + link.height)]
         where = {point: k for k, row in enumerate(self.rows) for point in row}
-        middle = [(lefts[where[p]], tops[p] + _LANE / 2) for p in self.chains[number]]
+        for point in self.chains[number]:  # straight on below or above the boxes of a layer
+            left, height = lefts[where[point]], tops[point] + _LANE / 2
+            path += [(left, height), (left + self.wide[where[point]], height)]
         end_x, end_y = boxes[link.target]
-        return [(x, y + link.height), *middle, (end_x, end_y + 13.0)]
+        return [*path, (end_x, end_y + 13.0)]

@@ -25,11 +25,11 @@ from constrain.cli import (
     support,
     verify,
 )
-from constrain.cli.errors import Commands
+from constrain.cli.usage import Command, Program
 
 app = typer.Typer(
     name="constrain",
-    cls=Commands,
+    cls=Program,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -78,5 +78,5 @@ _PANELS = {
 app.callback(help=reflowed(main.__doc__))(main)
 for _panel, _commands in _PANELS.items():
     for _command in _commands:
-        app.command(help=reflowed(_command.__doc__), rich_help_panel=_panel)(_command)
+        app.command(help=reflowed(_command.__doc__), rich_help_panel=_panel, cls=Command)(_command)
 app.add_typer(cache.app, name="cache", help=reflowed(cache.cache.__doc__), rich_help_panel="More")

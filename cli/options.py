@@ -85,7 +85,7 @@ VocabSize: TypeAlias = Annotated[
     int | None,
     typer.Option(
         "--vocab-size", metavar="N", min=1, rich_help_panel=_TOKENIZER,
-        help="The width of the model's logits, where it is more than the tokenizer's.",
+        help="The width of the model's logits, where it is not that of the tokenizer.",
     ),
 ]  # fmt: skip
 

@@ -66,7 +66,8 @@ def page(table: Table, path: Path, max_boxes: int) -> str:
     from html import escape
 
     from constrain.cli.folding import fold
-    from constrain.cli.vector import STYLE, remark, svg
+    from constrain.cli.picture import remark
+    from constrain.cli.vector import STYLE, svg
 
     folded = fold(table, max_boxes)
     data = {"machine": machine(table), "about": _about(table, path), "remark": remark(folded)}
@@ -86,19 +87,19 @@ def page(table: Table, path: Path, max_boxes: int) -> str:
 def _about(table: Table, path: Path) -> dict[str, Any]:
     """Return the facts to show, in words."""
     from constrain.cli.facts import facts
-    from constrain.cli.report import automaton, choices, source
+    from constrain.cli.report import automaton, choices, ends, limits, source, tokenizer
     from constrain.cli.words import percent, size
 
     found = facts(table, path, _N_SAMPLES)
-    tokenizer = found["tokenizer"]
     rows = {
         "source": source(found),
         "choices": str(choices(found)),
-        "tokenizer": f"{tokenizer.get('name') or 'a tokenizer'} of {table.n_tokens:,} tokens,"
-        f" fingerprint {table.fingerprint[:12]}…",
+        "tokenizer": tokenizer(found),
+        "text ends": ends(found),
         "automaton": automaton(found),
         "masks": f"{percent(found['density'])} of the tokens are allowed in a state, on average",
         "relaxed": ", ".join(found["relaxed"]) or "nothing: every constraint is enforced",
+        **dict(limits(found)),
         "file": f"{path.name}, {size(path.stat().st_size)}",
     }
     shortest = [] if found["shortest"] is None else [found["shortest"]]
@@ -148,6 +149,9 @@ def machine(table: Table) -> dict[str, Any]:
         names = ("pop", "call_target", "call_return", "tick", "escape", "escape_at")
         more = ("tokens_to_pop", "pace", "pace_until")
         arrays = {name: getattr(frames, name).tolist() for name in (*names, *more)}
+        if frames.stride is not None:
+            strides = ("stride", "stride_offsets", "stride_tokens")
+            arrays |= {name: getattr(frames, name).tolist() for name in strides}
         found["frames"] = {**arrays, "names": frame_names(table)}
     return found
 

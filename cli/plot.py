@@ -79,8 +79,9 @@ def _allowed(axes: Any, table: Table) -> None:
     counts = allowed_counts(table)
     counts = counts[counts > 0]
     edges = np.geomspace(0.7, table.n_tokens * 1.4, _BINS + 1)
-    axes.hist(counts, bins=edges, color=_BLUE)
+    heights, _, _ = axes.hist(counts, bins=edges, color=_BLUE)
     axes.set_xscale("log")
+    axes.set_ylim(top=1.15 * max(heights))  # room for the words above the bars
     median = int(np.median(counts))
     axes.axvline(median, color=_DIM, linewidth=1, linestyle=":")
     axes.annotate(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table as Grid
 from rich.text import Text
 
+from constrain.cli.folding import frame_name
 from constrain.cli.terminal import bar, facts_grid, heading, show
-from constrain.cli.words import count, cropped, percent, seconds, shown, size
+from constrain.cli.words import count, cropped, listed, percent, seconds, shown, size
+from constrain.limits import Limits
+from constrain.tables.format import source_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,6 +34,8 @@ _SHORT = {  # the reasons of constrain.vocabulary, in a word or two
     "forbidden": "forbidden",
     "empty": "empty",
 }
+_ORIGINS = {"the caller": "as --eos says", "well-known names": "guessed by its name"}
+_LIMITS = ("max_states", "max_memory", "max_output", "timeout")  # that have options
 _OPTIONS = {"dialect": "dialect {}", "layout": "{} layout", "cap_length": "strings of at most {}",
             "cap_items": "arrays of at most {} items"}  # fmt: skip
 
@@ -50,9 +56,9 @@ def compiled(facts: Mapping[str, Any], console: Console, *, verbose: bool) -> No
         ("masks", _masks(facts)),
         ("tightest", extreme(facts["tightest"], console.width)),
         ("loosest", extreme(facts["loosest"], console.width)),
+        ("text ends", ends(facts)),
         *_peculiar(facts),
-        ("shortest", _shortest(facts, console.width)),
-        *_samples(facts, console.width),
+        *_texts(facts),
         ("time", _times(facts["seconds"], verbose=verbose)),
     ]
     show(console, facts_grid(rows))
@@ -64,10 +70,12 @@ def inspected(facts: Mapping[str, Any], console: Console) -> None:
     rows: Rows = [
         ("source", source(facts)),
         ("choices", choices(facts)),
-        ("tokenizer", _tokenizer(facts)),
+        ("tokenizer", tokenizer(facts)),
+        ("text ends", ends(facts)),
         ("automaton", automaton(facts)),
         ("masks", _masks(facts)),
         *_peculiar(facts, always=True),
+        *limits(facts),
     ]
     show(console, facts_grid(rows))
     if facts["frames"]:
@@ -81,8 +89,8 @@ def inspected(facts: Mapping[str, Any], console: Console) -> None:
     ]
     show(console, facts_grid(rows))
     console.print("\n", heading("Texts"), sep="")
-    shortest = ("shortest", _shortest(facts, console.width))
-    show(console, facts_grid([shortest, *_samples(facts, console.width)]))
+    show(console, facts_grid(_texts(facts)))
+    console.print("\n`constrain help formats` explains the words.", style="dim")
 
 
 def automaton(facts: Mapping[str, Any]) -> str:
@@ -153,21 +161,45 @@ def _traps(facts: Mapping[str, Any]) -> Text:
     return Text(f"{words}: no token stands alone for the bytes {spelled}", style="yellow")
 
 
-def _shortest(facts: Mapping[str, Any], width: int) -> Text:
-    """Return a shortest text, and how many tokens any text takes."""
+def _texts(facts: Mapping[str, Any]) -> Iterator[tuple[str, Text]]:
+    """Yield a shortest text, how many tokens any text takes, and samples, each on one line."""
     needs = count(facts["tokens_to_end"] + min(1, len(facts["tokenizer"]["eos"])), "token")
     if facts["shortest"] is None:
-        return Text(f"takes {needs}, the end included; `constrain sample` prints texts")
-    text = shown(facts["shortest"].encode("utf-8", "surrogatepass"), 3 * (width - _INDENT))
-    return Text.assemble(
-        text or "(the empty text)", (f"\na text takes at least {needs}, the end included", "dim")
-    )
-
-
-def _samples(facts: Mapping[str, Any], width: int) -> Iterator[tuple[str, str]]:
+        yield "shortest", Text(f"takes {needs}, the end included; `constrain sample` prints texts")
+        return
+    yield "shortest", _line(facts["shortest"])
+    yield "", Text(f"a text takes at least {needs}, the end included", style="dim")
     for number, text in enumerate(facts["samples"]):
-        words = cropped(shown(text.encode("utf-8", "surrogatepass")), 3 * (width - _INDENT))
-        yield "samples" if not number else "", words or "(the empty text)"
+        yield "samples" if not number else "", _line(text)
+
+
+def _line(text: str) -> Text:
+    """Return a text on one line, which ends in an ellipsis where it is too long."""
+    words = shown(text.encode("utf-8", "surrogatepass")) or "(the empty text)"
+    return Text(words, no_wrap=True, overflow="ellipsis")
+
+
+def limits(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the limits that the table was made under."""
+    given = facts["limits"]
+    if given:
+        words = {name: _bound(name, bound) for name, bound in given.items()}
+        named = [words.pop(name) for name in _LIMITS if name in words]
+        usual = asdict(Limits())
+        named += [words[name] for name in words if given[name] != usual.get(name)]
+        as_usual = all(given[name] == usual.get(name) for name in given)
+        yield "limits", ("as by default: " if as_usual else "") + ", ".join(named)
+
+
+def _bound(name: str, bound: float | None) -> str:
+    what = name.removeprefix("max_").replace("_", " ")
+    if bound is None:
+        return f"{what} unbounded"
+    if name == "timeout":
+        return f"{bound:,g} s"
+    if name in {"max_memory", "max_output", "max_input"}:
+        return f"{size(int(bound))} of {what}"
+    return f"{bound:,} {what}"
 
 
 def _times(times: Mapping[str, float], *, verbose: bool) -> str:
@@ -180,27 +212,12 @@ def _times(times: Mapping[str, float], *, verbose: bool) -> str:
 def source(facts: Mapping[str, Any]) -> str:
     """Return where a table came from."""
     about = facts["source"]
-    kind = {"regex": "pattern", "schema": "JSON schema", "grammar": "grammar"}.get(
-        about.get("kind"), "unknown"
-    )
-    made = f"constrain {facts['package']}, format {facts['format']}"
     text = about.get("text", "")
-    if kind == "pattern":
-        return f"pattern {shown(text.encode(errors='replace'), 300)}\ncompiled by {made}"
-    name = f" {_name(text)!r}" if kind == "JSON schema" and _name(text) else ""
+    made = f"\ncompiled by constrain {facts['package']}, format {facts['format']}"
+    if about.get("kind") == "regex":
+        return f"pattern {shown(text.encode(errors='replace'), 300)}{made}"
     length = f", {size(len(text.encode(errors='replace')))}" if text else ""
-    return f"{kind}{name}{length}, SHA-256 {about.get('sha256', '')[:12]}…\ncompiled by {made}"
-
-
-def _name(text: str) -> str:
-    import json
-
-    try:
-        schema = json.loads(text)
-    except ValueError:
-        return ""
-    name = schema.get("title", schema.get("$id", "")) if isinstance(schema, dict) else ""
-    return cropped(name, 40) if isinstance(name, str) else ""
+    return f"{source_name(facts)}{length}, SHA-256 {about.get('sha256', '')[:12]}…{made}"
 
 
 def choices(facts: Mapping[str, Any]) -> str:
@@ -221,21 +238,33 @@ def choices(facts: Mapping[str, Any]) -> str:
     return ", ".join(parts) or "none"
 
 
-def _tokenizer(facts: Mapping[str, Any]) -> str:
+def tokenizer(facts: Mapping[str, Any]) -> str:
+    """Return what is known of the tokenizer."""
     about = facts["tokenizer"]
-    eos = ", ".join(map(str, about["eos"])) or "none"
-    ids = "id" if len(about["eos"]) == 1 else "ids"
     tokens = count(about["n_tokens"], "token")
-    return f"{tokens}, fingerprint {about['fingerprint'][:12]}…, end-of-text {ids} {eos}"
+    return f"{tokens}, fingerprint {about['fingerprint'][:12]}…"
+
+
+def ends(facts: Mapping[str, Any]) -> str:
+    """Return the tokens that end a text, and who named them."""
+    about = facts["tokenizer"]
+    if not about["eos"]:
+        return "without a token: where nothing more is allowed"
+    names = dict(about.get("left_out", {}).get("eos", {}).get("tokens", ()))
+    known = {number: f"{shown(name.encode(), 40)} ({number})" for number, name in names.items()}
+    words = f"with {listed([known.get(number, f'id {number}') for number in about['eos']])}"
+    origin = about.get("eos_origin")
+    return f"{words}, {_ORIGINS.get(origin, f'named by {origin}')}" if origin else words
 
 
 def _frames(facts: Mapping[str, Any], width: int) -> Grid:
     grid = Grid.grid(padding=(0, 2))
     most = 12
-    for frame in facts["frames"][:most]:
-        name = cropped(frame["name"] or frame["where"], max(20, width // 3))
-        where = f"from {frame['where']}" if frame["where"] not in {"", frame["name"]} else ""
-        grid.add_row(f"  state {frame['state']:,}", name, frame["why"], cropped(where, width // 3))
+    for number, frame in enumerate(facts["frames"][:most], start=1):
+        name = frame_name(frame["name"] or frame["where"], number)
+        grid.add_row(
+            f"  state {frame['state']:,}", cropped(name, max(20, width - 36)), frame["why"]
+        )
     if len(facts["frames"]) > most:
         grid.add_row(f"  and {len(facts['frames']) - most:,} more")
     return grid

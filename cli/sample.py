@@ -14,7 +14,9 @@ def sample(
     file: o.TableFile,
     *,
     n: Annotated[int, typer.Option("-n", metavar="N", min=0, help="How many texts.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same texts.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="The same seed gives the same texts.")
+    ] = 0,
     budget: Annotated[
         int | None,
         typer.Option(metavar="TOKENS", min=1, help="The most tokens of a text, its end included."),
@@ -35,13 +37,20 @@ def sample(
 
     constrain sample tool.npz -n 3
     constrain sample tool.npz -n 100 --seed 7 --budget 40 --json
+
+    Into a pipe or a file a text goes as it is, and one with line breaks takes several lines; a
+    terminal shows them and other control characters as escapes. With --json each is one line.
     """
+    import sys
+
     from constrain.cli.drawing import texts
     from constrain.cli.inputs import load_table
+    from constrain.cli.words import shown
 
+    escaped = sys.stdout.isatty()
     for data, tokens in texts(load_table(file), n, seed, budget=budget, evenly=uniform):
         text = data.decode("utf-8", errors="backslashreplace")
         if json:
             print(codec.dumps({"text": text, "tokens": tokens}, ensure_ascii=False))
         else:
-            print(text)
+            print(shown(data) if escaped else text)

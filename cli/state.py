@@ -109,8 +109,8 @@ def _longest(table: Table, ids: list[int]) -> str | None:
 
 def draw_state(facts: Mapping[str, Any], console: Console) -> None:
     """Print one state."""
-    width = console.width - 16
-    after = shown(facts["after"].encode("utf-8", "surrogatepass"), 2 * width)
+    width = console.width - 18
+    after = shown(facts["after"].encode("utf-8", "surrogatepass"), width - 14)
     place = Text.assemble(("state ", "bold"), (f"{facts['state']:,}", "bold"))
     if facts["open_frames"]:
         place.append(f", {count(facts['open_frames'], 'open frame')}")
@@ -121,16 +121,16 @@ def draw_state(facts: Mapping[str, Any], console: Console) -> None:
     if facts["bytes"]:
         rows.append(("next", listed(facts["bytes"])))
     if len(facts["forced"]) > 1:
-        rows.append(("forced", cropped(facts["forced"], 2 * width)))
+        rows.append(("forced", cropped(facts["forced"], width)))
     share = percent(facts["allowed"] / facts["n_tokens"])
     rows.append(
         ("allowed", f"{count(facts['allowed'], 'token')} of {facts['n_tokens']:,} ({share})")
     )
     if facts["longest"]:
         longest = facts["longest"].replace(" ", "␣")
-        rows.append(("longest", cropped(longest, width)))
+        rows.append(("longest token", cropped(longest, width)))
     if not facts["complete"]:
-        rows.append(("completion", cropped(facts["completion"], 3 * width)))
+        rows.append(("completion", cropped(facts["completion"], width)))
     show(console, facts_grid(rows))
     if facts["groups"] or facts["eos"]:
         console.print("\n", heading("Tokens allowed"), sep="")

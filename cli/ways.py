@@ -21,7 +21,7 @@ from constrain.tables.constraint import shared
 from constrain.tables.format import DEAD, NO_END
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from constrain.tables import Table
 
@@ -46,10 +46,13 @@ class Ways:
     Parameters
     ----------
     table : Table
+    refs : sequence
+        Documents that references of its schema lead to, where they are at hand.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, refs: Sequence[Any] = ()) -> None:
         self.table = table
+        self.refs = refs
         runner, self.budgets = shared(table)
         self.runner: Any = runner
         self._moves: dict[int, list[int]] = {}

@@ -1,28 +1,25 @@
 """Token actions: what every token does to every state, found in one walk over the vocabulary.
 
 A token is a function on states. Reading its bytes turns the states 0, 1, ..., S - 1 into others, or
-kills them. Tokens that do the same to all states cannot be told apart by the automaton: they have
-the same *action*. In algebra, actions are the elements of the transition monoid of the automaton
-that tokens reach. An action is written as the list of the states it leaves alive, each with what
-becomes of it: most tokens kill nearly all states of an automaton made from a schema.
+kills them; what becomes of a state is a *cell* (``constrain.steps``). An *action* is such a function
+on some of the states: the list of the states it leaves alive, each with its cell. In algebra, actions
+are parts of the elements of the transition monoid of the automaton that tokens reach.
 
-The walk goes down the vocabulary trie level by level. Each node carries the number of its action.
+The walk goes down the vocabulary trie level by level with pairs (node, action), an action for each
+kind of cell. States inside strings, where text does nothing or the same whatever it says, are kept
+apart from the others, so that neither hinders the other: the former are answered for whole trees at
+once, and the latter are few and die soon, since a literal has one way on. So a node may be met with
+several actions, of which each state is in one at most, and a token may have several.
+
 The product of an action with the byte class of a child is found once for each such pair, so the
 number of products is hundreds to a few thousand, whatever the size of the vocabulary; for the nodes
 themselves one table look-up a level remains. Actions are interned by their bytes, which is exact.
 
 Whole subtrees are answered at once (``constrain.trie.Outline``): where all groups of bytes that occur
-below a node do the same to the node's action, a token below is told by its number of characters
-(``constrain.orbits``). Inside a string, most of the vocabulary changes nothing; a dead action stays
-as it is whatever follows. ``Walk.uniform`` has the groups for which this holds. So a walk visits a
-tenth of the nodes, and its result is a list of *runs*, ranges of tokens in the order of the outline
-with one action each.
-
-What becomes of a state is a *cell*: 0 is DEAD, 1 + l is "closed the frame it started in, with label
-l" (EXIT), and from ``offset`` on they number configurations, of which the first S are the states
-themselves. In a plain automaton that is all there is. With frames a token may end inside frames that
-it opened: a configuration then is a stack of pushed call sites and a state, interned when it is
-first met. Steps of configurations are computed in batches, one batch a level.
+below a node in its tree do the same to the node's action, a token below is told by its number of
+characters (``constrain.orbits``), and the walk goes on where special bytes lead out of the tree.
+``Walk.uniform`` has the groups for which this holds. So a walk visits a hundredth of the nodes, and
+its result is a list of *runs*, ranges of tokens in the order of the outline with one action each.
 
 Cost: for each pair (action, class), the states that the action leaves alive.
 """
@@ -30,136 +27,24 @@ Cost: for each pair (action, class), the states that the action leaves alive.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from constrain.orbits import DYING, EVERYTHING, text_orbits
-from constrain.trie import CONTROL_BITS
+from constrain.arrays import distinct, longer, ranges
+from constrain.orbits import EVERYTHING
+from constrain.steps import LIVES, MOVES, N_KINDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from constrain.limits import Meter
-    from constrain.machine import Machine
+    from constrain.steps import Steps
     from constrain.trie import Outline, Trie
 
-DEAD_ACTION, IDENTITY = 0, 1
+DEAD_ACTION = 0
 _CHUNK = 1 << 22  # cells looked at in one piece
-
-
-class Steps:
-    """The transition function over cells, one column a byte class.
-
-    Attributes
-    ----------
-    class_of : int32 [256]
-        The class of each byte.
-    offset : int
-        The cell of state 0; smaller cells are DEAD and exits.
-    text : int
-        The class after those of bytes: any one character of the groups of a state.
-    groups : uint64 [S]
-        The groups of characters that ``text`` stands for in each state.
-    columns : int32 [K + 1, capacity]
-        The cell after a byte of class k; rows of cells without a computed step are 0.
-    """
-
-    def __init__(self, machine: Machine) -> None:
-        class_of, table = machine.dfa.byte_classes
-        self.machine = machine
-        self.class_of = class_of.astype(np.int32)
-        self.offset = 1 + machine.n_labels
-        successor, self.groups = text_orbits(table, self.class_of, machine.pop)
-        self.table = np.column_stack([table, successor])
-        n_states, n_classes = self.table.shape
-        self.text = n_classes - 1
-        self.n_states, self.n_classes = n_states, n_classes
-        self.n_cells = self.offset + n_states
-        self.columns = np.zeros((n_classes, self.n_cells), dtype=np.int32)
-        if machine.is_plain:
-            self.columns[:, self.offset :] = self.table.T + 1
-            return
-        self._index: dict[tuple[int, ...], NDArray[np.intp]] = {
-            (): np.arange(n_states) + self.offset
-        }
-        self._stack_of: list[tuple[int, ...]] = [()] * self.n_cells
-        self._state_of = [0] * self.offset + list(range(n_states))
-        self._done = np.ones(self.n_cells, dtype=np.bool_)
-        self._compute((), np.arange(n_states))
-
-    @property
-    def n_known(self) -> int:
-        """The number of cells made so far."""
-        return self.offset + self.n_states if self.machine.is_plain else len(self._state_of)
-
-    def configuration(self, cell: int) -> tuple[tuple[int, ...], int]:
-        """Return the pushed call sites and the state of a cell that is a configuration."""
-        return self._stack_of[cell], self._state_of[cell]
-
-    def cells(self, stack: tuple[int, ...], states: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the cells of configurations with one stack, making those that are new."""
-        row = self._index.get(stack)
-        if row is None:
-            row = self._index[stack] = np.zeros(self.n_states, dtype=np.intp)
-        wanted = np.unique(states)
-        new = wanted[row[wanted] == 0]
-        if len(new):
-            row[new] = np.arange(len(new)) + len(self._state_of)
-            self._state_of.extend(new.tolist())
-            self._stack_of.extend([stack] * len(new))
-        return row[states]
-
-    def states_of(self, cells: NDArray[np.int32]) -> NDArray[np.intp]:
-        """Return the states of configurations (of the innermost frame), -1 for other cells."""
-        states = cells.astype(np.intp) - self.offset
-        pushed = np.flatnonzero(states >= self.n_states)
-        states[pushed] = [self._state_of[cell] for cell in cells[pushed].tolist()]
-        return np.maximum(states, -1)
-
-    def complete(self, cells: NDArray[np.int32]) -> None:
-        """Compute the steps of those of the given cells that have none yet."""
-        if self.machine.is_plain:
-            return
-        waiting = np.unique(cells[~self._done[cells]]).tolist()
-        by_stack: dict[tuple[int, ...], list[int]] = {}
-        for cell in waiting:
-            by_stack.setdefault(self._stack_of[cell], []).append(self._state_of[cell])
-        for stack, states in by_stack.items():
-            self._compute(stack, np.asarray(states))
-
-    def _compute(self, stack: tuple[int, ...], states: NDArray[np.intp]) -> None:
-        """Fill the columns of configurations with one stack."""
-        targets = self.table[states]
-        result = np.zeros(targets.shape, dtype=np.intp)
-        pops = np.where(targets >= 0, self.machine.pop[np.maximum(targets, 0)], -1)
-        stays = (targets >= 0) & (pops < 0)
-        result[stays] = self.cells(stack, targets[stays].astype(np.intp))
-        for site in np.unique(targets[targets < -1]).tolist():
-            entered = self.machine.call_target[[-2 - site]].astype(np.intp)
-            result[targets == site] = self.cells((*stack, -2 - site), entered)
-        for label in np.unique(pops[pops >= 0]).tolist():
-            if not stack:
-                result[pops == label] = 1 + label
-                continue
-            back = self.machine.call_return[stack[-1], label]
-            if back >= 0:
-                result[pops == label] = self.cells(stack[:-1], np.asarray([back], dtype=np.intp))
-        self._grow()
-        of_states = self._index[stack][states]
-        self.columns[:, of_states] = result.T
-        self._done[of_states] = True
-
-    def _grow(self) -> None:
-        """Give every known configuration a place in the columns."""
-        wanted = len(self._state_of)
-        if wanted > len(self._done):
-            capacity = wanted + wanted // 2
-            wider = np.zeros((self.n_classes, capacity), dtype=np.int32)
-            wider[:, : self.columns.shape[1]] = self.columns
-            done = np.zeros(capacity, dtype=np.bool_)
-            done[: len(self._done)] = self._done
-            self.columns, self._done = wider, done
+_CELL = np.int64(0xFFFFFFFF)  # the bits of the cell in an entry
 
 
 @dataclass(slots=True)
@@ -169,27 +54,26 @@ class Actions:
     Attributes
     ----------
     bounds : int64 [A + 1]
-        Action a is the entries ``bounds[a]:bounds[a + 1]``. Action 0 is dead everywhere, action 1
-        is the identity.
-    states, cells : int32 [E]
-        Of each entry: a state that the action leaves alive, and the cell it becomes.
+        Action a is the entries ``bounds[a]:bounds[a + 1]``. Action 0 is dead everywhere.
+    pairs : int64 [E]
+        Of each entry: a state that the action leaves alive (above bit 32), and the cell it becomes.
     run_action : int32 [R]
         The action of each run of tokens; never ``DEAD_ACTION``.
     run_begin, run_end : intp [R]
-        Run r is ``tokens[run_begin[r]:run_end[r]]``. No two runs share a token.
-    tokens : int32 [T]
-        The order of the outline.
+        Run r is ``tokens[run_begin[r]:run_end[r]]``. Of the actions of a token, each state is in one
+        at most.
+    outline : Outline
+        That of the trie.
     nodes, node_action : int32 [N]
-        The trie nodes that the walk visited, and their actions.
+        The trie nodes that the walk visited, and an action each; a node may be there more than once.
     """
 
     bounds: NDArray[np.int64]
-    states: NDArray[np.int32]
-    cells: NDArray[np.int32]
+    pairs: NDArray[np.int64]
     run_action: NDArray[np.int32]
     run_begin: NDArray[np.intp]
     run_end: NDArray[np.intp]
-    tokens: NDArray[np.int32]
+    outline: Outline
     nodes: NDArray[np.int32]
     node_action: NDArray[np.int32]
 
@@ -198,28 +82,36 @@ class Actions:
         """The number of actions."""
         return len(self.bounds) - 1
 
+    @property
+    def tokens(self) -> NDArray[np.int32]:
+        """The tokens of the outline."""
+        return self.outline.tokens
+
     def count_tokens(self) -> NDArray[np.int64]:
         """Return how many tokens each action has."""
         lengths = self.run_end - self.run_begin
         counts = np.bincount(self.run_action, weights=lengths, minlength=self.n_actions)
         return counts.astype(np.int64)
 
+    def sums(self) -> NDArray[np.uint64]:
+        """Return, for each action, the sum of the numbers that ``sums`` of the outline adds up."""
+        result = np.zeros(self.n_actions, dtype=np.uint64)
+        sums = self.outline.sums
+        np.add.at(result, self.run_action, sums[self.run_end] - sums[self.run_begin])
+        return result
+
     def entries(
         self, actions: NDArray[np.intp]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.intp]]:
         """Return the states and cells of some actions, and for each entry the action's index."""
         at, which = ranges(self.bounds[actions], self.bounds[actions + 1])
-        return self.states[at], self.cells[at], which
+        states, cells = unpaired(self.pairs[at])
+        return states, cells, which
 
 
-def ranges(
-    begin: NDArray[np.integer], end: NDArray[np.integer]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the concatenation of ranges, and for each member the index of its range."""
-    counts = end - begin
-    ends = np.cumsum(counts, dtype=np.intp)
-    which = np.repeat(np.arange(len(counts)), counts)
-    return np.arange(len(which)) + (begin - (ends - counts))[which], which
+def unpaired(pairs: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the states and the cells of entries of actions."""
+    return (pairs >> 32).astype(np.int32), (pairs & _CELL).astype(np.int32)
 
 
 class Walk:
@@ -228,245 +120,371 @@ class Walk:
     Attributes
     ----------
     steps : Steps
-    bounds, states, cells
-        As in ``Actions``; the last two with room to grow.
-    uniform : uint64 [A]
+    n : int
+        The number of actions.
+    bounds, pairs
+        As in ``Actions``, with room to grow.
+    uniform : uint64 [capacity]
         The groups of characters that all do the same to an action, and to what it becomes.
+    effect : uint8 [capacity]
+        What text of these groups does, as ``Steps.effect`` has it for cells.
     """
 
     def __init__(self, steps: Steps, meter: Meter) -> None:
         self.steps = steps
         self.meter = meter
-        n = steps.n_states
-        self.n = 2
+        self.n = 1
         self.bounds = np.zeros(64, dtype=np.int64)
-        self.bounds[2] = n
-        self.states = np.arange(n, dtype=np.int32)
-        self.cells = self.states + np.int32(steps.offset)
+        self.pairs = np.zeros(4 * steps.n_states, dtype=np.int64)
         self.uniform = np.zeros(64, dtype=np.uint64)
         self.uniform[DEAD_ACTION] = EVERYTHING
-        identity = np.stack([self.states, self.cells], axis=1)
-        self._numbers = {b"": DEAD_ACTION, identity.tobytes(): IDENTITY}
-        self.products = np.full((64, steps.n_classes), -1, dtype=np.int32)
-        self.products[DEAD_ACTION] = DEAD_ACTION
+        self.effect = np.zeros(64, dtype=np.uint8)
+        self._numbers = {b"": DEAD_ACTION}
+        self._products = np.full((64 * steps.n_classes, N_KINDS), -1, dtype=np.int32)
+        self._products[: steps.n_classes] = DEAD_ACTION
 
-    def advance(self, actions: NDArray[np.int32], classes: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the actions after one more byte class each, computing products that are new."""
-        keys = actions * self.steps.n_classes
+    def start(self, states: NDArray[np.integer]) -> NDArray[np.int32]:
+        """Return the actions, at most one a kind, that leave given (ascending) states as they are."""
+        cells = states.astype(np.int64) + self.steps.offset
+        pairs = states.astype(np.int64) << 32 | cells
+        found = self._intern(pairs, self.steps.kind[cells], np.zeros_like(pairs), 1)[0]
+        living: NDArray[np.int32] = found[found != DEAD_ACTION]
+        return living
+
+    def advance(
+        self, actions: NDArray[np.int32], classes: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
+        """Return the living actions after one more byte class each, and of which they come."""
+        found = self._after(actions, classes).ravel()
+        kept = found.nonzero()[0]
+        return found.take(kept), kept // N_KINDS
+
+    def text(self, actions: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the actions after one character of their groups."""
+        return self._after(actions, np.int32(self.steps.text))[:, 0]
+
+    def _after(
+        self, actions: NDArray[np.int32], classes: NDArray[np.int32] | np.int32
+    ) -> NDArray[np.int32]:
+        """Return the products of actions with classes, int32 [n, kinds], computing those missing."""
+        keys = actions * np.int32(self.steps.n_classes)
         keys += classes
-        found: NDArray[np.int32] = self.products.ravel().take(keys)
-        if len(found) and found.min() < 0:
-            self._multiply(np.unique(keys[found < 0]))
-            found = self.products.ravel().take(keys)
+        found: NDArray[np.int32] = self._products.take(keys, axis=0)
+        missing = (found[:, 0] < 0).nonzero()[0]
+        if len(missing):
+            self._multiply(distinct(keys.take(missing)))
+            found = self._products.take(keys, axis=0)
         return found
 
     def _multiply(self, keys: NDArray[np.int32]) -> None:
         """Find products, given by action times the number of classes plus class."""
-        sources, classes = np.divmod(keys, self.steps.n_classes)
+        sources, classes = np.divmod(keys, np.int32(self.steps.n_classes))
         begin, end = self.bounds[sources], self.bounds[sources + 1]
-        total = np.cumsum(end - begin)
+        total = (end - begin).cumsum()
         first = 0
         while first < len(keys):
             self.meter.tick()
             done = total[first - 1] if first else 0
-            last = max(first + 1, int(np.searchsorted(total, done + _CHUNK)))
+            last = max(first + 1, int(total.searchsorted(done + _CHUNK)))
             part = slice(first, last)
-            products = self._products(begin[part], end[part], classes[part])
-            self.products.ravel()[keys[part]] = products
+            products = self._multiplied(begin[part], end[part], classes[part])
+            self._products[keys[part]] = products
             first = last
 
-    def _products(
+    def _multiplied(
         self, begin: NDArray[np.int64], end: NDArray[np.int64], classes: NDArray[np.int32]
     ) -> NDArray[np.int32]:
-        """Return the numbers of the products of ranges of entries with classes."""
+        """Return the products of ranges of entries with classes, int32 [n, kinds]."""
         steps = self.steps
         at, which = ranges(begin, end)
-        sources = self.cells[at]
+        pairs = self.pairs.take(at)
+        sources = pairs & _CELL
         steps.complete(sources)
-        cells = steps.columns.ravel().take(
-            (classes.astype(np.intp) * steps.columns.shape[1])[which] + sources
-        )
-        alive = np.flatnonzero(cells)
-        pairs = np.stack([self.states[at[alive]], cells[alive]], axis=1)
-        counts = np.bincount(which[alive], minlength=len(classes))
+        width = steps.columns.shape[1]
+        cells = steps.columns.ravel().take((classes * np.int64(width)).take(which) + sources)
+        alive = cells.nonzero()[0]
+        cells, which, pairs = cells.take(alive), which.take(alive), pairs.take(alive)
+        pairs &= ~_CELL
+        pairs |= cells
+        kinds = steps.kind.take(cells)
+        if classes[-1] == steps.text:  # then all are; what text does is not taken apart
+            kinds[:] = 0
+        return self._intern(pairs, kinds, which, len(classes))
+
+    def _intern(
+        self,
+        pairs: NDArray[np.int64],
+        kinds: NDArray[np.uint8],
+        which: NDArray[np.intp],
+        n: int,
+    ) -> NDArray[np.int32]:
+        """Return the numbers of ``n`` lists of entries, given by list, taken apart by kind."""
+        lists = which * N_KINDS + kinds
+        if len(lists) and (lists[1:] < lists[:-1]).any():
+            narrow = np.uint16 if n * N_KINDS <= 1 << 16 else np.int32  # radix sort, or not
+            pairs = pairs.take(lists.astype(narrow).argsort(kind="stable"))
+        counts = np.bincount(lists, minlength=n * N_KINDS)
+        return self._interned(pairs, counts).reshape(n, N_KINDS)
+
+    def _interned(self, pairs: NDArray[np.int64], counts: NDArray[np.intp]) -> NDArray[np.int32]:
+        """Return the numbers of lists of entries, given by their lengths."""
+        ends = counts.cumsum()
         raw = pairs.tobytes()
-        numbers = np.zeros(len(classes), dtype=np.int32)  # DEAD_ACTION
-        living = np.flatnonzero(counts)
+        living = counts.nonzero()[0]
         found: list[int] = []
         new: list[int] = []
-        known = self._numbers
-        place = 0
-        for i, after in zip(living.tolist(), (8 * np.cumsum(counts[living])).tolist(), strict=True):
-            key = raw[place:after]
-            place = after
-            number = known.get(key)
-            if number is None:
-                number = known[key] = self.n + len(new)
+        known, fresh, place = self._numbers, self.n, 0
+        for i, end in enumerate((8 * ends[living]).tolist()):
+            number = known.setdefault(raw[place:end], fresh)
+            if number == fresh:
+                fresh += 1
                 new.append(i)
             found.append(number)
+            place = end
+        numbers = np.zeros(len(counts), dtype=np.int32)
         numbers[living] = found
         if new:
-            self._append(pairs, counts, np.asarray(new))
+            self._append(pairs, ends[living[new]], counts[living[new]])
         return numbers
 
     def _append(
-        self, pairs: NDArray[np.int32], counts: NDArray[np.intp], new: NDArray[np.intp]
+        self, pairs: NDArray[np.int64], ends: NDArray[np.intp], lengths: NDArray[np.intp]
     ) -> None:
-        """Make actions of the new ones among lists of (state, cell), given by their lengths."""
-        ends = np.cumsum(counts)[new]
-        lengths = counts[new]
+        """Make actions of some of the given entries, those of each lying side by side."""
         at, _ = ranges(ends - lengths, ends)
         size = int(self.bounds[self.n])
-        first, self.n = self.n, self.n + len(new)
+        first, self.n = self.n, self.n + len(ends)
         self._reserve(size + len(at))
-        self.states[size : size + len(at)] = pairs[at, 0]
-        cells = self.cells[size : size + len(at)]
-        cells[:] = pairs[at, 1]
-        starts = size + np.cumsum(lengths) - lengths
-        self.bounds[first + 1 : self.n + 1] = starts + lengths
-        states = self.steps.states_of(cells)
-        groups = np.where(states >= 0, self.steps.groups[states], EVERYTHING)
-        self.uniform[first : self.n] = np.bitwise_and.reduceat(groups, starts - size)
+        pairs = pairs.take(at)
+        self.pairs[size : size + len(at)] = pairs
+        after = lengths.cumsum()
+        self.bounds[first + 1 : self.n + 1] = after + size
+        cells, starts = pairs & _CELL, after - lengths
+        groups, effect = self.steps.groups.take(cells), self.steps.effect.take(cells)
+        self.uniform[first : self.n] = np.bitwise_and.reduceat(groups, starts)
+        self.effect[first : self.n] = np.bitwise_or.reduceat(effect, starts)
 
     def _reserve(self, n_entries: int) -> None:
         """Make room for ``self.n`` actions with ``n_entries`` entries together."""
         if self.n + 1 >= len(self.bounds):
             wanted = 2 * self.n + 2
-            self.bounds = _longer(self.bounds, wanted)
-            self.uniform = _longer(self.uniform, wanted)
-            products = np.full((wanted, self.steps.n_classes), -1, dtype=np.int32)
-            products[: len(self.products)] = self.products
-            self.products = products
-        if n_entries > len(self.states):
+            self.bounds = longer(self.bounds, wanted)
+            self.uniform = longer(self.uniform, wanted)
+            self.effect = longer(self.effect, wanted)
+            products = np.full((wanted * self.steps.n_classes, N_KINDS), -1, dtype=np.int32)
+            products[: len(self._products)] = self._products
+            self._products = products
+        if n_entries > len(self.pairs):
             limit = self.meter.limits.max_memory
             self.meter.require("bytes of token actions", 16 * n_entries, limit)
-            self.states = _longer(self.states, 2 * n_entries)
-            self.cells = _longer(self.cells, 2 * n_entries)
+            self.pairs = longer(self.pairs, 2 * n_entries)
 
     def orbit(self, actions: NDArray[np.int32], counts: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the actions after so many characters of their groups."""
         result = actions.copy()
-        moving = np.flatnonzero(counts > 0)
-        distinct, which = np.unique(actions[moving], return_inverse=True)
-        most = np.zeros(len(distinct), dtype=np.int32)
-        np.maximum.at(most, which, counts[moving])
-        rows = [distinct.astype(np.int32)]
-        for count in range(1, int(most.max(initial=0)) + 1):
-            longer = np.flatnonzero((most >= count) & (rows[-1] != DEAD_ACTION))
-            rows.append(rows[-1].copy())
-            text = np.full(len(longer), self.steps.text, dtype=np.int32)
-            rows[-1][longer] = self.advance(rows[-1][longer], text)
+        moving = (counts > 0).nonzero()[0]
+        if not len(moving):
+            return result
+        which = np.zeros(self.n, dtype=np.intp)
+        which[actions[moving]] = 1
+        rows = [which.nonzero()[0].astype(np.int32)]
+        which[rows[0]] = np.arange(len(rows[0]))
+        for _ in range(int(counts[moving].max())):
+            rows.append(self.text(rows[-1]))
             if (rows[-1] == rows[-2]).all():
                 break
-        result[moving] = np.stack(rows)[np.minimum(counts[moving], len(rows) - 1), which]
+        row = np.minimum(counts[moving], len(rows) - 1)
+        result[moving] = np.stack(rows)[row, which[actions[moving]]]
         return result
 
-    def actions_of(
-        self,
-        outline: Outline,
-        nodes: NDArray[np.int32],
-        node_action: NDArray[np.int32],
-        thin: NDArray[np.bool_],
-        closed: NDArray[np.bool_],
-    ) -> Actions:
-        """Return the actions, given those of the visited nodes.
 
-        ``closed`` says of each whether it answers for what is below, and ``thin`` whether, besides,
-        control characters kill there.
-        """
-        n_whole = int(outline.tokens_before[-1])
-        visit = np.full(len(outline.preorder), -1, dtype=np.int32)
-        visit[outline.preorder[nodes]] = np.arange(len(nodes))
-        starts = np.flatnonzero(visit >= 0)
-        visit = visit[starts]
-        begin = outline.tokens_before[starts].astype(np.intp)
-        end = np.append(begin[1:], n_whole)
-        action = node_action[visit]
-        apart = self._apart(action, closed[visit] & (end > begin), thin[visit])
-        together = np.flatnonzero(~apart & (action != DEAD_ACTION) & (end > begin))
-        # A token with a tail begins, so to speak, at the visited node that answers for its node.
-        place = outline.preorder[outline.tail_node]
-        above = visit[np.searchsorted(starts, place, side="right") - 1]
-        cut = np.arange(n_whole, len(outline.tokens))
-        at, which = ranges(begin[apart], end[apart])
-        at = np.concatenate([at, cut])
-        node = np.concatenate([visit[apart][which], above])
-        characters = outline.token_characters[at] - outline.characters[nodes[node]]
-        single = self.orbit(node_action[node], characters)
-        single[thin[node] & (outline.last_control[at] > outline.depth[nodes[node]])] = DEAD_ACTION
-        single[len(which) :] = self._follow_tails(outline, single[len(which) :])
-        kept = np.flatnonzero(single)
-        at, single = at[kept], single[kept]
-        breaks = np.flatnonzero((np.diff(at) != 1) | (np.diff(single) != 0)) + 1
-        first = np.concatenate([[0], breaks])[: len(at)]
-        last = np.append(first, len(at))[1:] - 1
-        size = self.bounds[self.n]
-        return Actions(
-            self.bounds[: self.n + 1],
-            self.states[:size],
-            self.cells[:size],
-            np.concatenate([action[together], single[first]]),
-            np.concatenate([begin[together], at[first]]),
-            np.concatenate([end[together], at[last] + 1]),
-            outline.tokens,
-            nodes,
-            node_action,
-        )
+@dataclass(slots=True)
+class _Visits:
+    """Pairs (node, action) that a walk met, and how far they answer.
 
-    def _apart(
-        self, actions: NDArray[np.int32], closed: NDArray[np.bool_], thin: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
-        """Return whether the tokens of a run, all below one node, may differ in their actions."""
-        apart = thin.copy()
-        asked = np.flatnonzero(closed)
-        text = np.full(len(asked), self.steps.text, dtype=np.int32)
-        apart[asked] |= self.advance(actions[asked], text) != actions[asked]
-        return apart
+    Attributes
+    ----------
+    node, action : int32 [n]
+    reach : int32 [n]
+        How many nodes from the place of the node on are answered for.
+    moving : bool [n]
+        Whether the number of characters matters there.
+    """
 
-    def _follow_tails(self, outline: Outline, actions: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the actions of tokens with tails, given those of the nodes where tails begin."""
-        for column in range(outline.tails.shape[1]):
-            longer = np.flatnonzero(outline.tail_length > column)
-            classes = self.steps.class_of[outline.tails[longer, column]]
-            actions[longer] = self.advance(actions[longer], classes)
-        return actions
-
-
-def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
-    """Return a copy with zeros after it."""
-    result = np.zeros(length, dtype=array.dtype)
-    result[: len(array)] = array
-    return result
+    node: NDArray[np.int32]
+    action: NDArray[np.int32]
+    reach: NDArray[np.int32]
+    moving: NDArray[np.bool_]
 
 
 def walk_trie(walk: Walk, trie: Trie) -> Actions:
     """Return the actions of all tokens of a trie."""
+    visits = _visit(walk, trie)
+    runs = [
+        _runs_together(visits, trie.outline),
+        _runs_apart(walk, visits, trie.outline),
+        _runs_of_tails(walk, visits, trie.outline),
+    ]
+    action, begin, end = (np.concatenate(parts) for parts in zip(*runs, strict=True))
+    kept = (end > begin).nonzero()[0]
+    return Actions(
+        walk.bounds[: walk.n + 1],
+        walk.pairs[: walk.bounds[walk.n]],
+        action[kept],
+        begin[kept],
+        end[kept],
+        trie.outline,
+        visits.node,
+        visits.action,
+    )
+
+
+def _visit(walk: Walk, trie: Trie) -> _Visits:
+    """Go down the trie from all states, level by level."""
     outline = trie.outline
     class_of = walk.steps.class_of
-    node = np.zeros(1, dtype=np.int32)
-    action = np.full(1, IDENTITY, dtype=np.int32)
-    nodes, actions = [node], [action]
-    thin: list[NDArray[np.bool_]] = []
-    closed: list[NDArray[np.bool_]] = []
+    action = walk.start(np.arange(walk.steps.n_states))
+    node = np.zeros(len(action), dtype=np.int32)
+    met: list[_Visits] = []
     while len(node):
-        uniform = walk.uniform[action]
-        below = outline.below[node]
-        change = below & ~uniform
-        dying = (uniform & np.uint64(1 << DYING)) != 0
-        thin.append(dying & (change != 0) & ((change & ~np.uint64(CONTROL_BITS)) == 0))
-        is_open = (change != 0) & ~thin[-1]
-        closed.append(~is_open & (below != 0))
-        open_ = np.flatnonzero(is_open)
-        node = node[open_]
-        children, which = ranges(outline.first_child[node], outline.first_child[node + 1])
-        node = children.astype(np.int32)
-        action = walk.advance(action[open_[which]], class_of[trie.byte[node]])
-        nodes.append(node)
-        actions.append(action)
-    return walk.actions_of(
-        outline,
-        np.concatenate(nodes),
-        np.concatenate(actions),
-        np.concatenate(thin),
-        np.concatenate(closed),
+        is_open = outline.below.take(node) & ~walk.uniform.take(action) != 0
+        closed = (~is_open).nonzero()[0]
+        effect = walk.effect.take(action)
+        effect[is_open] = 0
+        reach = np.where(effect & LIVES, outline.size.take(node), np.int32(1))
+        moving = effect == MOVES | LIVES
+        met.append(_Visits(node, action, reach, moving))
+        opened = is_open.nonzero()[0]
+        inside, which = ranges(
+            outline.first_child.take(node.take(opened)),
+            outline.first_child.take(node.take(opened) + 1),
+        )
+        outside, action_outside = _leaving(walk, trie, met[-1], closed)
+        node = np.concatenate([inside, outside], dtype=np.int32)
+        action = np.concatenate([action[opened[which]], action_outside])
+        action, kept = walk.advance(action, class_of.take(trie.byte.take(node)))
+        node = node.take(kept)
+    return _Visits(
+        np.concatenate([visits.node for visits in met]),
+        np.concatenate([visits.action for visits in met]),
+        np.concatenate([visits.reach for visits in met]),
+        np.concatenate([visits.moving for visits in met]),
     )
+
+
+def _leaving(
+    walk: Walk, trie: Trie, visits: _Visits, closed: NDArray[np.intp]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the special nodes that hang off what some visits answer for, and actions before them."""
+    outline = trie.outline
+    place = outline.place.take(visits.node.take(closed))
+    reach = visits.reach.take(closed)
+    at, which = ranges(outline.special_before[place], outline.special_before[place + reach])
+    nodes, by = outline.specials[at], closed[which]
+    return nodes, _text_between(walk, outline, visits, by, outline.characters[trie.parent[nodes]])
+
+
+def _text_between(
+    walk: Walk,
+    outline: Outline,
+    visits: _Visits,
+    by: NDArray[np.intp],
+    characters: NDArray[np.int32],
+) -> NDArray[np.int32]:
+    """Return the actions of places in the subtrees of visits, given their numbers of characters."""
+    actions = visits.action[by]
+    moving = visits.moving[by].nonzero()[0]
+    if len(moving):
+        passed = characters[moving] - outline.characters[visits.node[by[moving]]]
+        actions[moving] = walk.orbit(actions[moving], passed)
+    return actions
+
+
+_Runs = tuple["NDArray[np.int32]", "NDArray[np.intp]", "NDArray[np.intp]"]
+
+
+def _runs_together(visits: _Visits, outline: Outline) -> _Runs:
+    """Return the runs of visits where the number of characters doesn't matter."""
+    still = (~visits.moving).nonzero()[0]
+    return visits.action[still], *_tokens_below(outline, visits, still)
+
+
+def _runs_apart(walk: Walk, visits: _Visits, outline: Outline) -> _Runs:
+    """Return the runs of visits where the number of characters matters."""
+    moving = visits.moving.nonzero()[0]
+    action = visits.action[moving]
+    after = walk.text(action)
+    settled = walk.text(after) == after
+    parts = [_runs_settled(outline, visits, moving[settled], after[settled])]
+    at_root = ~settled & (visits.node[moving] == 0)
+    parts.extend(_runs_counted(walk, outline, first) for first in action[at_root])
+    apart = moving[~settled & ~at_root]
+    at, which = ranges(*_tokens_below(outline, visits, apart))
+    single = _text_between(walk, outline, visits, apart[which], outline.token_characters[at])
+    parts.append(_single_runs(single, at))
+    action, begin, end = (np.concatenate(of) for of in zip(*parts, strict=True))
+    return action, begin, end
+
+
+def _tokens_below(
+    outline: Outline, visits: _Visits, chosen: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the ranges of tokens that some visits answer for."""
+    place = outline.place[visits.node[chosen]]
+    begin = outline.tokens_before[place]
+    end = outline.tokens_before[place + visits.reach[chosen]]
+    return begin.astype(np.intp), end.astype(np.intp)
+
+
+def _runs_settled(
+    outline: Outline,
+    visits: _Visits,
+    chosen: NDArray[np.intp],
+    after: NDArray[np.int32],
+) -> _Runs:
+    """Return the runs of visits where only the first character matters: for it, and for the rest."""
+    begin, end = _tokens_below(outline, visits, chosen)
+    own = outline.tokens_before[outline.place[visits.node[chosen]] + 1].astype(np.intp)
+    return (
+        np.concatenate([visits.action[chosen], after]),
+        np.concatenate([begin, own]),
+        np.concatenate([own, end]),
+    )
+
+
+def _runs_counted(walk: Walk, outline: Outline, action: np.int32) -> _Runs:
+    """Return the runs of the root's tree for an action that text moves on."""
+    chain = [np.asarray([action], dtype=np.int32)]
+    while len(chain) + 1 < len(outline.counted) and chain[-1][0] != DEAD_ACTION:
+        chain.append(walk.text(chain[-1]))
+    actions = np.concatenate(chain)
+    actions = actions[actions != DEAD_ACTION]
+    bounds = outline.counted[: len(actions) + 1].astype(np.intp)
+    return actions, bounds[:-1], bounds[1:]
+
+
+def _runs_of_tails(walk: Walk, visits: _Visits, outline: Outline) -> _Runs:
+    """Return the runs of tokens that end within a character."""
+    place = outline.place[visits.node]
+    cut, by = ranges(outline.cut_before[place], outline.cut_before[place + visits.reach])
+    at = cut + int(outline.tokens_before[-1])
+    actions = _text_between(walk, outline, visits, by, outline.token_characters[at])
+    for column in range(outline.tails.shape[1]):
+        is_longer = outline.tail_length[cut] > column
+        going = is_longer.nonzero()[0]
+        classes = walk.steps.class_of[outline.tails[cut[going], column]]
+        after, which = walk.advance(actions[going], classes)
+        ended = (~is_longer).nonzero()[0]
+        cut = np.concatenate([cut[ended], cut[going[which]]])
+        actions = np.concatenate([actions[ended], after])
+    return _single_runs(actions, cut + int(outline.tokens_before[-1]))
+
+
+def _single_runs(actions: NDArray[np.int32], at: NDArray[np.intp]) -> _Runs:
+    """Return the runs of single tokens, given by place, with an action each."""
+    kept = actions.nonzero()[0]
+    actions, at = actions[kept], at[kept]
+    breaks = ((np.diff(at) != 1) | (np.diff(actions) != 0)).nonzero()[0] + 1
+    first = np.concatenate([[0], breaks])[: len(at)]
+    last = np.append(first, len(at))[1:] - 1
+    return actions[first], at[first], at[last] + 1

@@ -226,8 +226,16 @@ def _postorder(dfa: DFA) -> list[int] | None:
     return order
 
 
-def count(dfa: DFA) -> int | None:
-    """Return the number of texts, None if there are infinitely many."""
+def is_finite(dfa: DFA) -> bool:
+    """Return whether the language has only so many texts."""
+    return _postorder(dfa) is not None
+
+
+def count(dfa: DFA, most: int | None = None) -> int | None:
+    """Return the number of texts, or ``most`` if there are more; None if infinitely many.
+
+    Without ``most`` the numbers may have as many bits as there are states.
+    """
     order = _postorder(dfa)
     if order is None:
         return None
@@ -235,13 +243,15 @@ def count(dfa: DFA) -> int | None:
     accept = dfa.accept.tolist()
     for state in order:
         edges = dfa.edges[state]
-        totals[state] = accept[state] + sum(bits.bit_count() * totals[to] for bits, to in edges)
+        below = sum(bits.bit_count() * totals[to] for bits, to in edges)
+        total = accept[state] + below
+        totals[state] = total if most is None else min(total, most)
     return totals[0]
 
 
 def words(dfa: DFA, limit: int) -> list[bytes] | None:
     """Return all texts by length, then by bytes; None if there are more than ``limit``."""
-    total = count(dfa)
+    total = count(dfa, limit + 1)
     if total is None or total > limit:
         return None
     found: list[bytes] = []

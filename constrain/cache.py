@@ -1,10 +1,14 @@
 """A cache of vocabularies and tries in the user's cache folder, so that a tokenizer is read once.
 
-Reading a tokenizer.json costs 0.2 to 1 s, loading a finished vocabulary and trie 0.02 s. An entry
-is one file, named after the SHA-256 of everything that shapes it: the tokenizer file, the files
-beside it that name the end of a text, the caller's choices, the versions of cache and package.
+Reading a tokenizer.json costs 0.2 to 1 s, loading all that depends on the vocabulary alone (its
+bytes, the trie, the outline of the trie) 0.02 s. An entry is one file, named after the SHA-256 of
+everything that shapes it: the tokenizer file, the files beside it that name the end of a text, the
+caller's choices, the versions of cache and package.
 
-    magic (20 bytes)  SHA-256 of the rest (32 bytes)  name (64 bytes)  npz (never pickled)
+    magic (32 bytes)  SHA-256 of the rest (32 bytes)  name (64 bytes)  npz (never pickled)
+
+The npz is laid out as that of a table (``constrain.tables.archive``), so its arrays are used where
+they were read, without a copy.
 
 Promises. An entry is written under another name and renamed, so it is whole or absent, however
 many processes write. It is trusted only if its checksum, its name and the shapes inside agree;
@@ -20,34 +24,34 @@ Doesn't do: protect against a program of the same user that writes well-formed l
 
 import contextlib
 import hashlib
-import io
 import json
+import mmap
 import os
 import stat
 import sys
-import tempfile
 import time
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from constrain import __version__
 from constrain.limits import MIB, Limits, Meter
-from constrain.trie import Trie, build_trie
+from constrain.tables import archive
+from constrain.tables.errors import TableError
+from constrain.trie import Outline, Trie
 from constrain.vocabulary import TokenChoices, TokenizerBytes, Vocabulary, build_vocabulary
 
 #: Bytes of all entries together.
 MAX_BYTES = 512 * MIB
 
-_MAGIC = b"constrain cache 1\n".ljust(20, b"\0")
+_MAGIC = b"constrain cache 2\n".ljust(32, b"\0")
 _DIGEST = 32
 _NAME = 64
-_HEADER = len(_MAGIC) + _DIGEST + _NAME
+_HEADER = len(_MAGIC) + _DIGEST + _NAME  # a multiple of 64, so that arrays are aligned
 _SUFFIX = ".vocabulary"
 _TEMPORARY = ".writing-"
 _STALE = 3600.0  # seconds after which a temporary file has no writer any more
@@ -55,6 +59,9 @@ _STALE = 3600.0  # seconds after which a temporary file has no writer any more
 # Not through a link, not waiting at a pipe, not as text; each where the platform has the word.
 _WANTED = ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")
 _OPEN_FLAGS = os.O_RDONLY | sum(int(getattr(os, flag, 0)) for flag in _WANTED)
+
+# What reading an entry may raise, whatever is in it.
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, TableError)
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -74,6 +81,20 @@ class Entry:
     path: Path
     n_bytes: int
     used: float
+
+    def about(self) -> tuple[str, int]:
+        """Return which file it was made of (``""`` if that cannot be read), and the tokens in it.
+
+        This is for people: the checksum is not looked at.
+        """
+        try:
+            with _opened(self.path) as file:
+                content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[_HEADER:]
+                members = archive.members(content)
+                about = json.loads(archive.read(content, members["about"]).tobytes())
+                return str(about["source"]), len(archive.read(content, members["token_node"]))
+        except _UNREADABLE:
+            return "", 0
 
 
 def cached_vocabulary(
@@ -109,15 +130,12 @@ def cached_vocabulary(
     choices = TokenChoices(tuple(eos), vocab_size, tuple(allow), tuple(forbid))
     files = TokenizerBytes.read(path, meter, with_neighbours=not eos)
     name = _name(files, choices) if cache else ""
-    if cache:
-        found = _fetch(name, str(files.path))
-        if found is not None:
-            return found
-    vocabulary = build_vocabulary(files, choices, meter)
-    trie = build_trie(vocabulary.token_bytes, vocabulary.token_offsets)
-    if cache:
-        _keep(name, _arrays(vocabulary, trie))
-    return vocabulary, trie
+    vocabulary = _fetch(name, str(files.path)) if cache else None
+    if vocabulary is None:
+        vocabulary = build_vocabulary(files, choices, meter)
+        if cache:
+            _keep(name, _arrays(vocabulary, vocabulary.trie))
+    return vocabulary, vocabulary.trie
 
 
 def folder() -> Path:
@@ -173,7 +191,7 @@ def _name(files: TokenizerBytes, choices: TokenChoices) -> str:
 # Reading
 
 
-def _fetch(name: str, source: str) -> tuple[Vocabulary, Trie] | None:
+def _fetch(name: str, source: str) -> Vocabulary | None:
     """Return what the entry ``name`` holds, or None if it is absent or not to be trusted."""
     path = folder() / (name + _SUFFIX)
     if not _is_ours(path.parent):
@@ -181,32 +199,41 @@ def _fetch(name: str, source: str) -> tuple[Vocabulary, Trie] | None:
     try:
         content = _read_entry(path)
         arrays = _unpack(content, name)
-        found = _vocabulary(arrays, source), _trie(arrays)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+        vocabulary, trie = _vocabulary(arrays, source), _trie(arrays)
+        # What both would work out when first asked for.
+        vars(trie)["outline"] = _outline(arrays, trie)
+        vars(vocabulary)["trie"] = trie
+    except _UNREADABLE:
         return None
     with contextlib.suppress(OSError):
         os.utime(path)
-    return found
+    return vocabulary
 
 
-def _read_entry(path: Path) -> bytes:
-    """Return the bytes of a regular file, not through a link."""
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a regular file of at most ``MAX_BYTES``, not through a link."""
     handle = os.open(path, _OPEN_FLAGS)
     with open(handle, "rb") as file:
         status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
-            raise ValueError("not an entry")
+        _require(stat.S_ISREG(status.st_mode) and status.st_size <= MAX_BYTES)
+        yield file
+
+
+def _read_entry(path: Path) -> bytes:
+    """Return the bytes of an entry."""
+    with _opened(path) as file:
         return file.read()
 
 
 def _unpack(content: bytes, name: str) -> Arrays:
     """Return the arrays of an entry after its checksum and its name were found right."""
-    body = memoryview(content)[len(_MAGIC) + _DIGEST :]
+    body = memoryview(content)[_HEADER - _NAME :]
     start = _MAGIC + hashlib.sha256(body).digest() + name.encode()
     if content[:_HEADER] != start:
         raise ValueError("damaged")
-    with np.load(io.BytesIO(body[_NAME:]), allow_pickle=False) as members:
-        return {key: members[key] for key in members.files}
+    members = archive.members(body[_NAME:])
+    return {key: archive.read(body[_NAME:], member) for key, member in members.items()}
 
 
 def _vocabulary(arrays: Mapping[str, NDArray[Any]], source: str) -> Vocabulary:
@@ -251,6 +278,40 @@ def _trie(arrays: Mapping[str, NDArray[Any]]) -> Trie:
     return trie
 
 
+def _outline(arrays: Mapping[str, NDArray[Any]], trie: Trie) -> Outline:
+    """Return the outline in an entry, or raise ValueError or KeyError."""
+    outline = Outline(*(arrays[field.name] for field in fields(Outline)))
+    n, n_tails, n_listed = trie.n_nodes, len(outline.tails), len(outline.tokens)
+    n_tokens = int(np.count_nonzero(trie.token_node >= 0))
+    n_specials, n_counts = len(outline.specials), len(outline.counted)
+    _require(n_tails <= n_tokens <= n_listed <= 2 * n_tokens and n_counts > 1)
+    wanted: dict[str, tuple[type[np.generic], int, int]] = {  # dtype, length, greatest value
+        "first_child": (np.int32, n + 1, n),
+        "place": (np.int32, n, n - 1),
+        "size": (np.int32, n, n),
+        "below": (np.uint64, n, (1 << 64) - 1),
+        "characters": (np.int32, n, trie.depth),
+        "tokens": (np.int32, n_listed, len(trie.token_node) - 1),
+        "token_characters": (np.int32, n_listed, trie.depth),
+        "tokens_before": (np.int32, n + 1, n_tokens - n_tails),
+        "cut_before": (np.int32, n + 1, n_tails),
+        "special_before": (np.int32, n + 1, n_specials),
+        "tail_length": (np.int64, n_tails, outline.tails.shape[-1]),
+        "sums": (np.uint64, n_listed + 1, (1 << 64) - 1),
+        "counted": (np.int32, n_counts, n_listed),
+        "specials": (np.int32, n_specials, n - 1),
+    }
+    for name, (dtype, length, most) in wanted.items():
+        array: NDArray[Any] = getattr(outline, name)
+        _require(array.dtype == dtype and array.shape == (length,))
+        _require(not length or (int(array.min()) >= 0 and int(array.max()) <= most))
+    _require(outline.tails.dtype == np.uint8 and outline.tails.shape == (n_tails, 3))
+    token_place = np.full(len(trie.token_node), -1, dtype=np.int32)
+    token_place[outline.tokens[:n_tokens]] = np.arange(n_tokens)
+    _require(np.array_equal(outline.token_place, token_place))
+    return outline
+
+
 def _require(holds: bool) -> None:
     if not holds:
         raise ValueError("not an entry")
@@ -265,6 +326,7 @@ def _arrays(vocabulary: Vocabulary, trie: Trie) -> Arrays:
         "left_out": vocabulary.left_out,
         "eos_origin": vocabulary.eos_origin,
         "drops_first_space": vocabulary.drops_first_space,
+        "source": os.path.abspath(vocabulary.source),
     }
     return {
         "token_bytes": vocabulary.token_bytes,
@@ -273,6 +335,7 @@ def _arrays(vocabulary: Vocabulary, trie: Trie) -> Arrays:
         "byte": trie.byte,
         "level_offsets": trie.level_offsets,
         "token_node": trie.token_node,
+        **{field.name: getattr(trie.outline, field.name) for field in fields(Outline)},
         "about": np.frombuffer(json.dumps(about).encode(), np.uint8),
     }
 
@@ -280,10 +343,7 @@ def _arrays(vocabulary: Vocabulary, trie: Trie) -> Arrays:
 def _keep(name: str, arrays: Arrays) -> None:
     """Write an entry, or do nothing where the folder does not let us."""
     place = folder()
-    packed = io.BytesIO()
-    save: Any = np.savez  # whose options would otherwise seem to clash with the keys
-    save(packed, **arrays)  # none of them holds objects, so nothing is pickled
-    body = name.encode() + packed.getbuffer()
+    body = b"".join([name.encode(), *archive.pieces(arrays, compress=False)])
     content = _MAGIC + hashlib.sha256(body).digest() + body
     if len(content) > MAX_BYTES:
         return
@@ -298,6 +358,8 @@ def _keep(name: str, arrays: Arrays) -> None:
 
 def _write(path: Path, content: bytes) -> None:
     """Write a file whole or not at all; a link of that name is replaced, not followed."""
+    import tempfile  # takes a while, and is for writing only
+
     handle, temporary = tempfile.mkstemp(prefix=_TEMPORARY, dir=path.parent)
     try:
         with open(handle, "wb") as file:

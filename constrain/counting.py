@@ -43,6 +43,8 @@ Phase: TypeAlias = int | Zone | None
 
 MOST_MINIMUM = 2**31 - 2  # a text takes more tokens than ``tokens_to_pop`` can say
 MOST_MAXIMUM = 2**62 - 1  # no text reaches it, and no array could hold it
+_NEVER = 2**63  # above every count
+_NO_FRAMES: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ class Counts:
         self.bounds: dict[int, Bounds] = {}
         self.fewest: dict[int, int] = {}
         self.most: dict[int, int | None] = {}
+        self._phases: dict[tuple[frozenset[int], int], Phase] = {}
+        self._counting: dict[tuple[frozenset[int], int], bool] = {}
         members: dict[int, list[int]] = {}
         for number, frame in enumerate(nfa.frames):
             if frame is not None and (frame.minimum > 0 or frame.maximum is not None):
@@ -107,13 +111,21 @@ class Counts:
 
     def bounded(self, states: Iterable[int]) -> frozenset[int]:
         """Return the counted frames that some of the states belong to."""
-        frame_of = self.nfa.frame_of
-        return frozenset(frame_of[state] for state in states) & self.bounds.keys()
+        if not self.bounds:
+            return _NO_FRAMES
+        frame_of, bounds = self.nfa.frame_of, self.bounds
+        return frozenset(frame_of[state] for state in states if frame_of[state] in bounds)
 
     def phase(self, frames: frozenset[int], count: int) -> Phase:
         """Return the phase of a count for a set of counted frames."""
         if not frames:
             return None
+        key = (frames, count)
+        if key not in self._phases:
+            self._phases[key] = self._find_phase(frames, count)
+        return self._phases[key]
+
+    def _find_phase(self, frames: frozenset[int], count: int) -> Phase:
         low, high = 0, None
         for frame in frames:
             for first, last in self.bounds[frame].regions:
@@ -134,22 +146,40 @@ class Counts:
             return False
         if not isinstance(phase, int):
             return phase[1] is not None
-        return any(
-            start > phase and not any(first < start <= last for first, last in regions)
-            for regions in (self.bounds[frame].regions for frame in frames)
-            for start, _ in regions
-        )
+        key = (frames, phase)
+        if key not in self._counting:
+            self._counting[key] = any(
+                start > phase and not any(first < start <= last for first, last in regions)
+                for regions in (self.bounds[frame].regions for frame in frames)
+                for start, _ in regions
+            )
+        return self._counting[key]
 
     def keeps(self, state: int, phase: Phase) -> bool:
         """Return whether a state can reach its frame's exit with an allowed count."""
         bounds = self.bounds.get(self.nfa.frame_of[state])
         if bounds is None or phase is None:
             return True
-        low, high = (phase, phase) if isinstance(phase, int) else (phase[0], _last(phase))
-        most = self.most[state]
-        if most is not None and high is not None and high + most < bounds.minimum:
-            return False
-        return bounds.maximum is None or low + self.fewest[state] <= bounds.maximum
+        first, last = span(phase)
+        least, highest = self.kept((state,))
+        return first <= highest and (last is None or last >= least)
+
+    def kept(self, states: Iterable[int]) -> tuple[int, int]:
+        """Return the least and the highest count with which all of the states can still end.
+
+        A phase keeps them all if it begins at the highest or before, and ends at the least or after.
+        """
+        least, highest = 0, _NEVER
+        for state in states:
+            bounds = self.bounds.get(self.nfa.frame_of[state])
+            if bounds is None:
+                continue
+            most = self.most[state]
+            if most is not None:
+                least = max(least, bounds.minimum - most)
+            if bounds.maximum is not None:
+                highest = min(highest, bounds.maximum - self.fewest[state])
+        return least, highest
 
     def impossible(self) -> list[int]:
         """Return the frames no text of which has an allowed count."""
@@ -177,8 +207,12 @@ class Counts:
         return 0 if any(self.closes(frame, phase) for frame in frames) else phase[1]
 
 
-def _last(zone: Zone) -> int | None:
-    return None if zone[1] is None else zone[1] - 1
+def span(phase: int | Zone) -> tuple[int, int | None]:
+    """Return the first and the last count of a phase; None is without end."""
+    if isinstance(phase, int):
+        return phase, phase
+    first, end = phase
+    return first, None if end is None else end - 1
 
 
 def _tick_edges(nfa: NFA, state: int) -> Iterable[tuple[int, int]]:

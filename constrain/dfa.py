@@ -22,6 +22,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.arrays import mixed
+
 DEAD = -1
 
 
@@ -39,6 +41,10 @@ class DFA:
 
     trans: NDArray[np.int32]
     accept: NDArray[np.bool_]
+
+    def __repr__(self) -> str:
+        """Return the sizes in one line."""
+        return f"<DFA: {self.n_states:,} states, {int(self.accept.sum()):,} accepting>"
 
     @property
     def n_states(self) -> int:
@@ -106,11 +112,15 @@ def _equal_columns(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the first column of each group of equal columns, and the group of every column.
 
-    Columns are compared by a random linear hash and the result is proved by one comparison.
+    Columns are compared by two linear hashes and the result is proved by one comparison. The hashes
+    are sums of whole numbers in floats, kept so small that none is rounded.
     """
-    weights = np.random.default_rng(len(trans)).integers(1, 1 << 62, len(trans), dtype=np.int64)
-    hashes = weights @ trans.astype(np.int64)
+    n, most = len(trans), max(len(trans), -int(trans.min(initial=0)))
+    bits = 52 - n.bit_length() - most.bit_length()
+    weights = (mixed(2 * n) >> np.uint64(64 - bits)).astype(np.float64).reshape(2, n)
+    left, right = weights @ trans.astype(np.float64)
+    hashes = left + 1j * right
     _, first, class_of = np.unique(hashes, return_index=True, return_inverse=True)
-    if not np.array_equal(trans[:, first[class_of]], trans):  # pragma: no cover
+    if not np.array_equal(trans.take(first[class_of], axis=1), trans):  # pragma: no cover
         _, first, class_of = np.unique(trans, axis=1, return_index=True, return_inverse=True)
     return first, class_of.ravel()

@@ -8,7 +8,10 @@ and a bucket is settled as one array.
 
 Tokens that go on after they closed the frame they started in are not used, so the numbers are bounds
 that can always be kept, whatever is below on the stack. Where a frame may not close before a count
-that its states do not spell out, the *pace* says what each missing tick costs at most.
+that its states do not spell out, ``to_pop`` holds for the last tick before that count, and the *pace*
+says what each tick that is missing besides costs at most. Within such a zone only tokens that pass no
+tick or one are used (``constrain.zones``); where tokens pass many, ``constrain.strides`` knows a
+shorter way.
 
 Cost: the distinct pairs (state, cell that a token leads to), once for each goal.
 """
@@ -20,18 +23,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from constrain.actions import ranges
+from constrain.arrays import distinct, ranges
 from constrain.errors import LimitError
 from constrain.masks import NO_END, token_graph
+from constrain.strides import strides
+from constrain.zones import Walker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
-    from constrain.actions import Actions, Steps
+    from constrain.actions import Actions
     from constrain.limits import Meter
     from constrain.machine import Machine
+    from constrain.steps import Steps
+    from constrain.strides import Strides
+    from constrain.vocabulary import Vocabulary
+    from constrain.zones import Moves
 
 _UNSETTLED = np.iinfo(np.int64).max
 _MOST = 1 << 60  # costs are int64; nested counts multiply
@@ -52,23 +61,35 @@ class Distances:
         In states whose frame may not close before a count that they do not spell out, ``to_pop``
         holds for the last tick before that count; each tick that is missing besides costs at
         most ``pace`` tokens.
+    strides : Strides | None
+        Shorter ways through zones; None where no token passes two ticks.
     """
 
     to_end: NDArray[np.int32]
     to_pop: NDArray[np.int32]
     pace: NDArray[np.int32]
     pace_until: NDArray[np.int64]
+    strides: Strides | None
 
 
-def distances(machine: Machine, steps: Steps, actions: Actions, meter: Meter) -> Distances:
+def distances(
+    machine: Machine,
+    steps: Steps,
+    actions: Actions,
+    vocabulary: Vocabulary,
+    meter: Meter,
+) -> Distances:
     """Return the fewest tokens from each state to each of its ends.
 
     Tokens that go on after they closed the frame they started in are not used, so the numbers are
     bounds that can always be kept, whatever is below on the stack.
     """
-    search = _Search(machine, steps, actions, meter)
+    walker = Walker(machine, steps, actions, vocabulary)
+    moves = walker.moves()
+    passing = strides(walker, moves)
+    search = _Search(walker, moves, passing, meter)
     search.run()
-    while search.pace_grew():
+    while search.misled() or search.pace_grew():
         search.run()
     n_labels, offset = machine.n_labels, steps.offset
     cost = search.cost[offset : offset + machine.n_states]
@@ -82,6 +103,7 @@ def distances(machine: Machine, steps: Steps, actions: Actions, meter: Meter) ->
         np.ascontiguousarray(result[:, :n_labels]),
         pace,
         np.where(pace > 0, machine.waits_for, 0),
+        passing,
     )
 
 
@@ -92,42 +114,54 @@ class _Search:
     together; only those with a part in frames below or in counts are looked at one by one.
     """
 
-    def __init__(self, machine: Machine, steps: Steps, actions: Actions, meter: Meter) -> None:
-        self.meter = meter
+    def __init__(self, walker: Walker, moves: Moves, strides: Strides | None, meter: Meter) -> None:
+        self.meter, self.strides = meter, strides
+        machine, steps, actions = walker.machine, walker.steps, walker.actions
         self.machine, self.offset, self.n_labels = machine, steps.offset, machine.n_labels
         self.n_goals = machine.n_labels + 1
-        states, cells = token_graph(actions)
-        pairs = np.sort(cells.astype(np.int64) * machine.n_states + states)
-        pairs = pairs[np.flatnonzero(np.diff(pairs, prepend=-1))]
-        target, source = np.divmod(pairs, machine.n_states)
-        self.beneath = _beneath(machine, steps, np.unique(target).tolist())
-        n_cells = steps.n_known
         self.waits = machine.waits_for.tolist()
-        self.groups = _zones(machine)
+        self.zone_of, self.moves = walker.groups, moves
+        self.groups: list[int] = walker.groups.tolist()
+        states, cells = token_graph(actions)
+        outside = walker.groups[states] < 0
+        self.outside = states[outside], cells[outside]
+        targets = np.concatenate([cells, moves.target, moves.landing[moves.landing >= 0]])
+        self.beneath = _beneath(machine, steps, distinct(targets).tolist())
         self.entered = _entered(machine, steps, self.groups)
-        zone = np.full(n_cells, -1)  # -2 where there are several
+        self.zone = np.full(steps.n_known, -1)  # of each cell; -2 where there are several
         for cell, groups in self.entered.items():
-            zone[cell] = groups[0] if len(groups) == 1 else -2
-        into = (zone[target] != -1) & (zone[target] != np.asarray(self.groups)[source])
-        self.crossing: dict[int, list[int]] = {}  # cell -> cells from where a token enters its zone
+            self.zone[cell] = groups[0] if len(groups) == 1 else -2
+        self.pace: dict[int, int] = {}
+        self._connect(np.ones(len(moves.source), dtype=np.bool_))
+
+    def _connect(self, fine: NDArray[np.bool_]) -> None:
+        """Make the graph of all tokens outside of zones, and of those moves in them that are fine."""
+        moves = self.moves
+        still = fine & (moves.ticks == 0)
+        ticking = fine & (moves.landing >= 0)
+        source = np.concatenate([self.outside[0], moves.source[still], moves.source[ticking]])
+        target = np.concatenate([self.outside[1], moves.target[still], moves.landing[ticking]])
+        pairs = np.sort(target.astype(np.int64) * len(self.groups) + source)
+        pairs = pairs[np.flatnonzero(np.diff(pairs, prepend=-1))]
+        target, source = np.divmod(pairs, len(self.groups))
+        into = (self.zone[target] != -1) & (self.zone[target] != self.zone_of[source])
+        # Cell -> cells from where a token enters its zone, with the ticks passed.
+        self.crossing: dict[int, list[tuple[int, int]]] = {}
         for cell, state in zip(target[into].tolist(), source[into].tolist(), strict=True):
-            self.crossing.setdefault(cell, []).append(state + self.offset)
+            before = (state + self.offset, self.waits[state])
+            self.crossing.setdefault(cell, []).append(before)
         target, source = target[~into], source[~into]
         self.source = source + self.offset
-        self.starts = np.searchsorted(target, np.arange(n_cells + 1))
-        self.special = np.zeros(n_cells, dtype=np.bool_)  # cells to be looked at one by one
+        self.starts = np.searchsorted(target, np.arange(len(self.zone) + 1))
+        # Group -> pairs of cells that a tick leads to: within the zone, and if it is the last.
+        self.ticking: dict[int, set[tuple[int, int]]] = {}
+        for at in np.flatnonzero(ticking).tolist():
+            pair = int(moves.target[at]), int(moves.landing[at])
+            self.ticking.setdefault(self.groups[moves.source[at]], set()).add(pair)
+        self.fine = fine
+        self.special = np.zeros(len(self.zone), dtype=np.bool_)  # cells to be looked at one by one
         self.special[[cell for cell, _ in self.beneath]] = True
-        self.pace: dict[int, int] = {}
-        self.escaping: dict[int, list[int]] = {}  # cell -> cells whose last tick moves there
-        self.ticking: dict[int, list[tuple[int, int]]] = {}  # group -> (cell, where it escapes to)
-        for state in np.flatnonzero(machine.escape >= 0).tolist():
-            if self.waits[state]:
-                pair = (state + self.offset, int(machine.escape[state]) + self.offset)
-                self.escaping.setdefault(pair[1], []).append(pair[0])
-                self.ticking.setdefault(self.groups[state], []).append(pair)
-        self.special[list(self.escaping)] = True
         self.special[list(self.crossing)] = True
-        self.enters = bool(self.crossing) or not self.entered.keys().isdisjoint(self.escaping)
 
     def run(self) -> None:
         """Find ``cost`` int64 [cells, goals], settling keys in ascending order."""
@@ -167,7 +201,7 @@ class _Search:
         found = False
         while queue:
             keys = np.concatenate(queue)
-            keys = np.unique(keys[costs[keys] == _UNSETTLED])
+            keys = distinct(keys[costs[keys] == _UNSETTLED])
             costs[keys] = value
             found = found or len(keys) > 0
             cells, goals = np.divmod(keys, self.n_goals)
@@ -180,16 +214,10 @@ class _Search:
 
     def _one(self, cell: int, goal: int, value: int) -> None:
         """Go on from a settled key whose cell is special."""
-        for last in self.escaping.get(cell, ()):  # arriving there by the last tick
-            passed = int(self.machine.escape_at[last - self.offset])
+        for source, passed in self.crossing.get(cell, ()):
             extra = self._missing(cell, passed)
             if extra is not None:
-                keys = self._before(np.asarray([last]), np.asarray([goal]))
-                self._push(value + 1 + extra, keys)
-        extra = self._missing(cell, 0)
-        if extra is not None:
-            keys = np.asarray(self.crossing.get(cell, []), dtype=np.intp) * self.n_goals + goal
-            self._push(value + 1 + extra, keys)
+                self._push(value + 1 + extra, np.asarray([source * self.n_goals + goal]))
         for config, cost in self.above.get(cell, ()):
             self._push(value + cost, np.asarray([config * self.n_goals + goal]))
         if (cell, goal) in self.beneath:
@@ -216,16 +244,31 @@ class _Search:
         now: list[int] = []
         waiting, self.deferred = self.deferred, []
         for cell, goal, cost in waiting:
-            waits = self.waits[cell - self.offset]
-            if waits:
-                group = self.groups[cell - self.offset]
-                if group not in self.pace and not self._measure(group):
-                    self.deferred.append((cell, goal, cost))
-                    continue
-                now.extend(self._close(cell, goal, cost + self.pace[group] * (waits - 1), value))
-            else:
+            group = self.groups[cell - self.offset]
+            if group < 0:
                 now.extend(self._close(cell, goal, cost, value))
+            elif group in self.pace or self._measure(group):
+                passing = self._passing(cell - self.offset, goal, cost, self.waits[group] - 1)
+                now.extend(self._close(cell, goal, passing, value))
+            else:
+                self.deferred.append((cell, goal, cost))
         return [np.asarray(now)] if now else []
+
+    def _passing(self, state: int, goal: int, cost: int, missing: int) -> int:
+        """Return what it takes at most to close a frame if up to so many ticks are missing.
+
+        ``cost`` is what it takes by the last tick.
+        """
+        pace = self.pace[self.groups[state]]
+        pacing = cost + pace * missing
+        way = None if self.strides is None else self.strides.most(state, missing)
+        if way is None:
+            return pacing
+        hub, tokens, ticks = way
+        beyond = int(self.cost[hub + self.offset, goal])
+        if beyond == _UNSETTLED:
+            return pacing
+        return min(pacing, max(beyond + tokens, cost + pace * ticks))
 
     def _close(self, cell: int, label: int, cost: int, value: int) -> list[int]:
         """Let configurations go on whose innermost state closes its frame with a label at a cost."""
@@ -244,16 +287,32 @@ class _Search:
         return now
 
     def _measure(self, group: int) -> bool:
-        """Find the pace of a group, if all of its ticking states have a way to an end."""
-        pace = 1
-        for cell, escape in self.ticking.get(group, ()):
-            here, there = self.cost[cell, : self.n_labels], self.cost[escape, : self.n_labels]
-            both = np.flatnonzero((here != _UNSETTLED) & (there != _UNSETTLED))
-            if not len(both):
+        """Find the pace of a group, if after every tick the end is known to be that far at most."""
+        pace = 0
+        for cell, landing in self.ticking.get(group, ()):
+            here, there = self.cost[cell, : self.n_labels], self.cost[landing, : self.n_labels]
+            known = there != _UNSETTLED
+            if (here[known] == _UNSETTLED).any():
                 return False
-            pace = max(pace, int((here[both] - there[both]).max()))
-        self.pace[group] = max(pace, self.pace.get(group, 0))
-        return True
+            pace = max(pace, int((here[known] - there[known]).max(initial=0)), int(known.any()))
+        if pace:
+            self.pace[group] = max(pace, self.pace.get(group, 0))
+        return pace > 0
+
+    def misled(self) -> bool:
+        """Leave out moves that lead to an end by the last tick, and to none by others.
+
+        Return whether there are any, so that the search has to be made again.
+        """
+        ticking = np.flatnonzero(self.fine & (self.moves.landing >= 0))
+        here = self.cost[self.moves.target[ticking], : self.n_labels] != _UNSETTLED
+        there = self.cost[self.moves.landing[ticking], : self.n_labels] != _UNSETTLED
+        wrong = ticking[(there & ~here).any(axis=1)]
+        if len(wrong):
+            fine = self.fine.copy()
+            fine[wrong] = False
+            self._connect(fine)
+        return len(wrong) > 0
 
     def pace_grew(self) -> bool:
         """Measure again with everything settled; return whether some pace was underestimated.
@@ -263,40 +322,12 @@ class _Search:
         before = dict(self.pace)
         for group in self.ticking:
             self._measure(group)
-        if self.enters:  # ways into these zones were found with the paces known then, or not at all
+        if (
+            self.crossing
+        ):  # ways into these zones were found with the paces known then, or not at all
             entered = {group for groups in self.entered.values() for group in groups}
             before |= {group: self.used.get(group, 0) for group in entered}
         return any(self.pace.get(group, 0) > pace for group, pace in before.items())
-
-
-def _zones(machine: Machine) -> list[int]:
-    """Return a group number for each state that waits for a count (-1 for others).
-
-    States of one zone are those that edges and returns connect while they wait for one count.
-    """
-    groups = [-1] * machine.n_states
-    waits = machine.waits_for
-    neighbours: dict[int, set[int]] = {}
-    for state in np.flatnonzero(waits).tolist():
-        row = np.unique(machine.dfa.trans[state])
-        targets = set(row[row >= 0].tolist())
-        for site in (-2 - row[row < -1]).tolist():
-            targets.update(t for t in machine.call_return[site].tolist() if t >= 0)
-        for target in targets:
-            if waits[target] == waits[state]:
-                neighbours.setdefault(state, set()).add(target)
-                neighbours.setdefault(target, set()).add(state)
-    for state in np.flatnonzero(waits).tolist():
-        if groups[state] >= 0:
-            continue
-        groups[state] = state
-        queue = [state]
-        for member in queue:
-            for other in neighbours.get(member, ()):
-                if groups[other] < 0:
-                    groups[other] = state
-                    queue.append(other)
-    return groups
 
 
 def _entered(machine: Machine, steps: Steps, groups: list[int]) -> dict[int, list[int]]:
@@ -329,7 +360,7 @@ def _beneath(
         for label, back in enumerate(machine.call_return[stack[-1]].tolist()):
             if back < 0:
                 continue
-            under = int(steps.cells(stack[:-1], np.asarray([back], dtype=np.intp))[0])
+            under = steps.cell(stack[:-1], back)
             found.setdefault((steps.offset + state, label), []).append((cell, under))
             if under not in seen:
                 seen.add(under)

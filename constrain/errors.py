@@ -4,6 +4,7 @@
     |- PatternError              a pattern is not well formed            pattern, span
     |  `- UnsupportedPattern     it is well formed, but not regular or not supported
     |- SchemaError               a JSON schema is not valid, or unsatisfiable   pointer, keyword
+    |  |- RelaxError             ``relax`` names a place where there is no such keyword
     |  `- UnsupportedSchema      it is valid, but cannot be enforced exactly
     |- VocabularyError           a tokenizer cannot be read byte for byte
     |- DeadEndError              the vocabulary cannot spell the language       missing
@@ -29,6 +30,7 @@ __all__ = [
     "DeadEndError",
     "LimitError",
     "PatternError",
+    "RelaxError",
     "SchemaError",
     "StackLimitError",
     "TableError",
@@ -87,7 +89,47 @@ class SchemaError(ConstrainError):
 
 
 class UnsupportedSchema(SchemaError):
-    """A valid JSON schema holds a constraint that cannot be enforced exactly."""
+    """A valid JSON schema holds a constraint that cannot be enforced exactly.
+
+    Attributes
+    ----------
+    relaxable : bool
+        Whether the option ``relax`` can leave the keyword unenforced, which is the way out then.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        pointer: str = "",
+        keyword: str | None = None,
+        *,
+        relaxable: bool = False,
+    ) -> None:
+        super().__init__(reason, pointer, keyword)
+        self.relaxable = relaxable
+
+    def __str__(self) -> str:
+        """Return the message, with the way out."""
+        advice = f"; relax=[{self.keyword!r}] leaves it unenforced" if self.relaxable else ""
+        return super().__str__() + advice
+
+
+class RelaxError(SchemaError):
+    """The option ``relax`` names a place of a schema where no such keyword stands.
+
+    Attributes
+    ----------
+    relax : str
+        What was given, as KEYWORD@POINTER.
+    """
+
+    def __init__(self, reason: str, relax: str) -> None:
+        super().__init__(reason)
+        self.relax = relax
+
+    def __str__(self) -> str:
+        """Return the message."""
+        return f"relax={[self.relax]!r} {self.reason}"
 
 
 class VocabularyError(ConstrainError):
@@ -96,6 +138,10 @@ class VocabularyError(ConstrainError):
 
 class DeadEndError(ConstrainError):
     """The vocabulary cannot spell any text of the language.
+
+    With frames: none is known. Texts that need a token which closes a frame and goes on are not
+    looked for, since what such a token may do depends on all that is open. A vocabulary with a token
+    for every byte has no dead ends.
 
     Attributes
     ----------

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from constrain.actions import IDENTITY, ranges
+from constrain.actions import unpaired
+from constrain.arrays import distinct, ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -127,12 +128,13 @@ def _residue_sets(
     machine: Machine, actions: Actions, children: _Children
 ) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
     """Return the exit nodes, and residues by state: ``residue_row``, ``residue_offsets``, pairs."""
-    exits = np.flatnonzero(actions.cells <= machine.n_labels)
+    _, cells = unpaired(actions.pairs)
+    exits = np.flatnonzero(cells <= machine.n_labels)
     closing = np.zeros(actions.n_actions, dtype=np.bool_)
     closing[np.searchsorted(actions.bounds, exits, side="right") - 1] = True
     kept = np.flatnonzero(closing[actions.node_action])
     kept = kept[children.any(actions.nodes[kept].astype(np.intp))]
-    kept = kept[np.argsort(actions.nodes[kept])]
+    kept = kept[np.argsort(actions.nodes[kept], kind="stable")]
     nodes = actions.nodes[kept].astype(np.intp)
     states, cells, which = actions.entries(actions.node_action[kept].astype(np.intp))
     closes = np.flatnonzero(cells <= machine.n_labels)
@@ -146,19 +148,20 @@ def _residue_sets(
         row[state] = ranks.setdefault(raw[8 * begin : 8 * end], len(ranks))
     residues = np.frombuffer(b"".join(ranks), dtype=np.int32).reshape(-1, 2)
     sizes = np.asarray([len(key) // 8 for key in ranks])
-    return nodes, row, np.concatenate([[0], np.cumsum(sizes)]), residues
+    return distinct(nodes), row, np.concatenate([[0], np.cumsum(sizes)]), residues
 
 
 def _below(nodes: NDArray[np.intp], children: _Children, walk: Walk, trie: Trie) -> _Items:
     """Return all nodes below the given ones that some state could go on to, level by level."""
-    root, node = np.arange(len(nodes)), nodes
-    action = np.full(len(nodes), IDENTITY, dtype=np.int32)
+    start = walk.start(np.arange(walk.steps.n_states))
+    root = np.repeat(np.arange(len(nodes)), len(start))
+    node, action = nodes[root], np.tile(start, len(nodes))
     found: list[_Items] = []
     while len(node):
         node, which = children.of(node)
-        root = root[which]
-        action = walk.advance(action[which], walk.steps.class_of[trie.byte[node]])
-        root, node, action = root[action > 0], node[action > 0], action[action > 0]
+        root, action = root[which], action[which]
+        action, kept = walk.advance(action, walk.steps.class_of[trie.byte[node]])
+        root, node = root[kept], node[kept]
         found.append(_Items(root, node, action))
     if not found:
         empty = np.zeros(0, dtype=np.intp)
@@ -203,7 +206,7 @@ def _meet(
         Return state, exit node, and a node below it with children at which the return state's
         frame closes with a label.
     """
-    backs = np.unique(machine.call_return[machine.call_return >= 0]).astype(np.intp)
+    backs = distinct(machine.call_return[machine.call_return >= 0]).astype(np.intp)
     rank = np.full(machine.n_states, -1, dtype=np.intp)
     rank[backs] = np.arange(len(backs))
     meeting = _meeting(machine, trie, nodes, backs)
@@ -212,13 +215,15 @@ def _meet(
     spells = spelled[items.node]
     inner = children.any(items.node)
     # Of each action, only what it does to return states.
-    used, action = np.unique(items.action, return_inverse=True)
+    used = distinct(items.action)
+    action = used.searchsorted(items.action)
     begin, end = walk.bounds[used], walk.bounds[used + 1]
     at, which = ranges(begin, end)
-    at, which = (x[rank[walk.states[at]] >= 0] for x in (at, which))
+    state, cell = unpaired(walk.pairs[at])
+    kept = np.flatnonzero(rank[state] >= 0)
+    back, cell, which = rank[state[kept]], cell[kept], which[kept]
     bounds = np.searchsorted(which, np.arange(len(used) + 1))
-    back, cell = rank[walk.states[at]], walk.cells[at]
-    states = walk.steps.states_of(cell)
+    states = walk.steps.state_of[cell]
     may_stay = fine[states] | (states < 0)
     alive: list[NDArray[np.intp]] = []
     more: list[NDArray[np.intp]] = []
@@ -252,8 +257,9 @@ def _assemble(
     """Group tokens and further residues by pair (return state, exit node)."""
     every = np.concatenate([alive[:2], more[:2]], axis=1)
     keys = (every[0] << 32) | every[1]
-    distinct, which = np.unique(keys, return_inverse=True)
-    pair = np.stack([distinct >> 32, distinct & 0xFFFFFFFF], axis=1).astype(np.int32)
+    pairs = distinct(keys)
+    which = pairs.searchsorted(keys)
+    pair = np.stack([pairs >> 32, pairs & 0xFFFFFFFF], axis=1).astype(np.int32)
     of_alive, of_more = which[: alive.shape[1]], which[alive.shape[1] :]
     wanted = np.zeros(int(alive[2].max(initial=0)) + 1, dtype=np.bool_)
     wanted[alive[2]] = True
@@ -269,7 +275,7 @@ def _assemble(
     tokens = candidates[positions]
     by_token = np.lexsort((tokens, owner))
     order = np.lexsort((more[3], more[2], of_more))
-    bounds = np.arange(len(distinct) + 1)
+    bounds = np.arange(len(pairs) + 1)
     return Residues(
         row,
         offsets,

@@ -35,7 +35,6 @@ from constrain.assemble import assemble
 from constrain.dfa import DEAD, DFA
 from constrain.limits import Meter
 from constrain.machine import Machine
-from constrain.trie import build_trie
 from constrain.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -67,11 +66,15 @@ class TokenIndex:
     def __init__(self, dfa: DFA, vocab: Sequence[bytes | None], eos_id: int | None = None) -> None:
         self.dfa = dfa
         vocabulary = Vocabulary.of(vocab, () if eos_id is None else (eos_id,))
-        trie = build_trie(vocabulary.token_bytes, vocabulary.token_offsets)
+        trie = vocabulary.trie
         machine = Machine.of(dfa)
         self.table: Table = assemble(machine, vocabulary, trie, Meter(), drop_traps=False).table
         self._eos = frozenset(vocabulary.eos)
         self._tokens = vocabulary.tokens
+
+    def __repr__(self) -> str:
+        """Return the sizes in one line."""
+        return f"<TokenIndex: {self.dfa.n_states:,} states, {len(self._tokens):,} tokens>"
 
     def mask(self, state: int) -> NDArray[np.bool_]:
         """Return bool [V]: which tokens may come next in a state."""

@@ -29,7 +29,8 @@ class Limits:
     max_nodes : int
         Nodes of a syntax tree.
     max_depth : int
-        Nesting of groups in a pattern and of subschemas in a schema.
+        Nesting of groups in a pattern and of subschemas in a schema; five times as much where
+        references lead on.
     max_repeat : int
         The largest count in a quantifier of a pattern.
     max_input : int
@@ -88,6 +89,12 @@ class Meter:
         if self.held > self.limits.max_memory:
             raise LimitError("bytes of states", self.held, self.limits.max_memory, self.where)
         self.spend(n_bytes >> 5)
+
+    def descend(self, levels: int) -> None:
+        """Raise ``LimitError`` if schemas lead into each other too deeply."""
+        limit = 5 * self.limits.max_depth
+        if levels > limit:
+            raise LimitError("levels of schemas that lead on", levels, limit, self.where)
 
     def tick(self) -> None:
         """Raise ``LimitError`` if the time is up."""

@@ -72,6 +72,10 @@ class Machine:
     call_close: tuple[int, ...] = ()
     frames: tuple[FrameInfo, ...] = ()
 
+    def __repr__(self) -> str:
+        """Return the sizes in one line."""
+        return f"<Machine: {self.n_states:,} states, {len(self.call_target):,} call sites>"
+
     @classmethod
     def of(cls, dfa: DFA) -> Machine:
         """Return the machine without frames of an automaton."""

@@ -9,11 +9,13 @@ component leads out to is classified before it.
   an automaton made from literals and schemas are of this sort.
 * A component with loops either is a copy of known classes in all of its states or in none: if one
   state of it is equivalent to a known class, all states it reaches are, and it reaches the whole
-  component. The first case is found by trying to match one state with the known classes that agree
-  on one edge out of the component, assuming equivalence and looking for a contradiction (Hopcroft
-  and Karp, "A Linear Algorithm for Testing Equivalence of Finite Automata", 1971). Otherwise the
-  component is refined by itself, re-signing only the predecessors of the smaller parts (Hopcroft,
-  "An n log n algorithm for minimizing states in a finite automaton", 1971).
+  component. The first case is found by the *shape* of the component, if it was met in the same order
+  (the string bodies of a schema are), or else by trying to match one state with the known classes
+  that agree on one edge out of the component, assuming equivalence and looking for a contradiction
+  (Hopcroft and Karp, "A Linear Algorithm for Testing Equivalence of Finite Automata", 1971).
+  Otherwise the component is refined by itself, re-signing only the predecessors of the smaller parts
+  (Hopcroft, "An n log n algorithm for minimizing states in a finite automaton", 1971); components
+  of one shape split alike.
 
 No rounds over all states are made, so a chain of a thousand states costs a thousand look-ups, where
 Moore's refinement makes a thousand rounds.
@@ -27,6 +29,7 @@ the edges for acyclic automata; n log n in the largest component.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -36,9 +39,14 @@ from constrain.dfa import DEAD, DFA
 from constrain.limits import Meter
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
+
+
+NO_MOVES: dict[int, int] = {}  # shared by nodes without such edges; never changed
+NO_LINKS: dict[Hashable, int] = {}
+_KEEP_EDGES = 4096  # states up to which an automaton is handed out with its edges
 
 
 @dataclass(slots=True)
@@ -70,9 +78,9 @@ def components(nodes: Nodes, roots: Iterable[int]) -> list[list[int]]:
     R. Tarjan, "Depth-first search and linear graph algorithms" (1972), without recursion.
     """
     n = len(nodes.kinds)
+    moves, links = nodes.moves, nodes.links
     index = [0] * n  # 0: not seen; numbers begin at 1
-    low = [0] * n
-    on_stack = bytearray(n)
+    low = [0] * n  # of nodes that are off the stack: n + 1, above every number
     stack: list[int] = []
     found: list[list[int]] = []
     counter = 0
@@ -82,7 +90,6 @@ def components(nodes: Nodes, roots: Iterable[int]) -> list[list[int]]:
         counter += 1
         index[root] = low[root] = counter
         stack.append(root)
-        on_stack[root] = 1
         work = [(root, iter(nodes.targets(root)))]
         while work:
             node, targets = work[-1]
@@ -91,20 +98,20 @@ def components(nodes: Nodes, roots: Iterable[int]) -> list[list[int]]:
                     counter += 1
                     index[target] = low[target] = counter
                     stack.append(target)
-                    on_stack[target] = 1
-                    work.append((target, iter(nodes.targets(target))))
+                    below = nodes.targets(target) if links[target] else moves[target]
+                    work.append((target, iter(below)))
                     break
-                if on_stack[target] and index[target] < low[node]:
-                    low[node] = index[target]
+                low[node] = min(low[node], low[target])
             else:
                 work.pop()
-                if work and low[node] < low[work[-1][0]]:
-                    low[work[-1][0]] = low[node]
-                if low[node] == index[node]:
+                lowest = low[node]
+                if work and lowest < low[work[-1][0]]:
+                    low[work[-1][0]] = lowest
+                if lowest == index[node]:
                     component: list[int] = []
                     while True:
                         member = stack.pop()
-                        on_stack[member] = 0
+                        low[member] = n + 1
                         component.append(member)
                         if member == node:
                             break
@@ -124,28 +131,48 @@ class _Classifier:
         self.moves: list[dict[int, int]] = []  # of each class: target class -> bits
         self.links: list[dict[Hashable, int]] = []
         self.by_edge: dict[Hashable, list[int]] = {}  # of classes in loops, to find copies
+        self.blocks: dict[Hashable, list[int]] = {}  # how components split, by shape
+        self.copies: dict[Hashable, list[int]] = {}  # classes, by shape and what is outside
 
-    def signature(self, node: int) -> tuple[Hashable, dict[int, int], dict[Hashable, int]]:
-        """Return kind, byte edges and links of a node in terms of classes."""
+    def signature(self, node: int) -> tuple[dict[int, int], dict[Hashable, int]]:
+        """Return byte edges and links of a node in terms of classes."""
         class_of = self.class_of
         moves: dict[int, int] = {}
         for target, bits in self.nodes.moves[node].items():
             number = class_of[target]
-            moves[number] = moves.get(number, 0) | bits
-        links = {label: class_of[target] for label, target in self.nodes.links[node].items()}
-        return self.nodes.kinds[node], moves, links
+            moves[number] = moves[number] | bits if number in moves else bits
+        links = self.nodes.links[node]
+        if links:
+            links = {label: class_of[target] for label, target in links.items()}
+        return moves, links
 
-    def add(self, node: int) -> int:
-        """Return the class of a node whose targets are classified, making it if it is new."""
-        kind, moves, links = self.signature(node)
-        key = (kind, frozenset(moves.items()), frozenset(links.items()) if links else None)
+    def key(self, node: int) -> Hashable:
+        """Return kind and signature of a node as something that can be looked up."""
+        nodes = self.nodes
+        if len(nodes.moves[node]) == 1 and not nodes.links[node]:
+            for target, bits in nodes.moves[node].items():
+                return nodes.kinds[node], self.class_of[target], bits
+        moves, links = self.signature(node)
+        if links:
+            return nodes.kinds[node], frozenset(moves.items()), frozenset(links.items())
+        if len(moves) == 1:
+            return nodes.kinds[node], *moves.popitem()
+        return nodes.kinds[node], frozenset(moves.items())
+
+    def add(self, node: int) -> None:
+        """Classify a node whose targets are classified."""
+        key = self.key(node)
         number = self.known.get(key)
         if number is None:
-            number = self.known[key] = len(self.kinds)
-            self.kinds.append(kind)
-            self.moves.append(moves)
-            self.links.append(links)
+            number = self._new_class(node, key)
         self.class_of[node] = number
+
+    def _new_class(self, node: int, key: Hashable) -> int:
+        number = self.known[key] = len(self.kinds)
+        moves, links = self.signature(node)
+        self.kinds.append(self.nodes.kinds[node])
+        self.moves.append(moves)
+        self.links.append(links)
         return number
 
     def component(self, members: list[int]) -> None:
@@ -155,15 +182,52 @@ class _Classifier:
             if node not in self.nodes.moves[node] and node not in self.nodes.links[node].values():
                 self.add(node)
                 return
-        self.meter.tick()
+        self.meter.spend(len(members))
+        shape, outside = self._shape(members)
+        copied = self.copies.get((shape, outside))
+        if copied is not None:
+            for node, number in zip(members, copied, strict=True):
+                self.class_of[node] = number
+            return
         probe, key = self._probe(members)
         for candidate in self.by_edge.get(key, ()):
             match = self._match(probe, candidate)
             if match is not None:
                 for node, number in match.items():
                     self.class_of[node] = number
-                return
-        self._new_loop(members)
+                break
+        else:
+            self._new_loop(members, shape)
+        self.copies[shape, outside] = [self.class_of[node] for node in members]
+
+    def _shape(self, members: list[int]) -> tuple[Hashable, tuple[int, ...]]:
+        """Return how a component looks, and the classes it leads out to.
+
+        In the shape, edges lead to members by their place in the list and to the outside by the
+        order in which its classes occur. Components of one shape split into the same blocks, and
+        those that also lead out to the same classes are copies.
+        """
+        class_of = self.class_of
+        place = {node: i for i, node in enumerate(members)}
+        outside: dict[int, int] = {}
+
+        def name(target: int) -> int:
+            if target in place:
+                return place[target]
+            return -1 - outside.setdefault(class_of[target], len(outside))
+
+        nodes = self.nodes
+        shape = tuple(
+            (
+                nodes.kinds[node],
+                tuple([(bits, name(target)) for target, bits in nodes.moves[node].items()]),
+                tuple([(label, name(target)) for label, target in nodes.links[node].items()])
+                if nodes.links[node]
+                else None,
+            )
+            for node in members
+        )
+        return shape, tuple(outside)
 
     def _probe(self, members: list[int]) -> tuple[int, Hashable]:
         """Return a node and what any known class equivalent to it must have in the index."""
@@ -224,109 +288,81 @@ class _Classifier:
             everything |= others
         return pairs if covered == everything else None
 
-    def _new_loop(self, members: list[int]) -> None:
+    def _new_loop(self, members: list[int], shape: Hashable) -> None:
         """Make classes for a component that is no copy of known ones."""
-        blocks = self._refine(members)
+        blocks = self.blocks.get(shape)
+        if blocks is None:
+            blocks = self.blocks[shape] = self._refine(members)
         base = len(self.kinds)
         representatives: list[int] = []
-        for node in members:
-            number = blocks[node]
+        for node, number in zip(members, blocks, strict=True):
             self.class_of[node] = base + number
             if number == len(representatives):
                 representatives.append(node)
         for node in representatives:
-            number = len(self.kinds)
-            kind, moves, links = self.signature(node)
-            key = (kind, frozenset(moves.items()), frozenset(links.items()) if links else None)
-            self.known[key] = number
-            self.kinds.append(kind)
-            self.moves.append(moves)
-            self.links.append(links)
+            self._new_class(node, self.key(node))
         for number in range(base, len(self.kinds)):
             self._index(number)
 
-    def _refine(self, members: list[int]) -> dict[int, int]:
-        """Return the coarsest stable partition of a component: node -> block, in order of members."""
-        block_of: dict[int, int] = {}
-        blocks: list[set[int]] = []
+    def _refine(self, members: list[int]) -> list[int]:
+        """Return the coarsest stable partition of a component: the block of each member, in order.
+
+        Meanwhile the class of a member is -2 - its block.
+        """
+        class_of = self.class_of
         sources: dict[int, list[int]] = {node: [] for node in members}
         for node in members:
+            class_of[node] = -2
             for target in self.nodes.targets(node):
                 if target in sources:
                     sources[target].append(node)
-        split: dict[Hashable, list[int]] = {}
+        groups: dict[Hashable, list[int]] = {}
         for node in members:
-            split.setdefault(self._local_signature(node, sources, None), []).append(node)
-        for group in split.values():
-            for node in group:
-                block_of[node] = len(blocks)
-            blocks.append(set(group))
+            groups.setdefault(self.key(node), []).append(node)
+        blocks: list[set[int]] = []
+        for group in groups.values():
+            self._rename(group, blocks)
         dirty: set[int] = set(members) if len(blocks) > 1 else set()
         while dirty:
-            self.meter.tick()
+            self.meter.spend(len(dirty))
             touched: dict[int, list[int]] = {}
             for node in dirty:
-                touched.setdefault(block_of[node], []).append(node)
+                touched.setdefault(class_of[node], []).append(node)
             parts: list[list[int]] = []
             for number, nodes in touched.items():
-                if len(blocks[number]) > 1:
-                    parts.extend(self._parts(blocks[number], nodes, sources, block_of))
+                if len(blocks[-2 - number]) > 1:
+                    parts.extend(self._parts(blocks[-2 - number], nodes))
             dirty = set()
             # At this point every part agrees in its signature over the old blocks; only now are
             # the blocks renamed, so that all signatures of one round speak of the same blocks.
             for part in parts:
-                blocks[block_of[part[0]]].difference_update(part)
+                blocks[-2 - class_of[part[0]]].difference_update(part)
+                self._rename(part, blocks)
                 for node in part:
-                    block_of[node] = len(blocks)
                     dirty.update(sources[node])
-                blocks.append(set(part))
-        return _in_order(members, block_of)
+        rank: dict[int, int] = {}
+        return [rank.setdefault(class_of[node], len(rank)) for node in members]
 
-    def _parts(
-        self,
-        block: set[int],
-        touched: list[int],
-        sources: dict[int, list[int]],
-        block_of: dict[int, int],
-    ) -> list[list[int]]:
+    def _rename(self, part: list[int], blocks: list[set[int]]) -> None:
+        """Make some members a block of their own."""
+        for node in part:
+            self.class_of[node] = -2 - len(blocks)
+        blocks.append(set(part))
+
+    def _parts(self, block: set[int], touched: list[int]) -> list[list[int]]:
         """Return the groups of touched nodes that must leave their block; the largest stays."""
         groups: dict[Hashable, list[int]] = {}
         for node in touched:
-            key = self._local_signature(node, sources, block_of)
-            groups.setdefault(key, []).append(node)
+            groups.setdefault(self.key(node), []).append(node)
         if len(touched) < len(block):
             # The untouched nodes still agree with each other, and one of them shows which of the
             # touched ones still agree with them.
             touched_set = set(touched)
             untouched = next(node for node in block if node not in touched_set)
-            groups.pop(self._local_signature(untouched, sources, block_of), None)
+            groups.pop(self.key(untouched), None)
             return list(groups.values())
         parts = sorted(groups.values(), key=len)
         return parts[:-1]
-
-    def _local_signature(
-        self, node: int, inside: dict[int, list[int]], block_of: dict[int, int] | None
-    ) -> Hashable:
-        """Return kind and edges of a node; targets inside by block (or merely as inside)."""
-
-        def number_of(target: int) -> int:
-            if target not in inside:
-                return self.class_of[target]
-            return -1 if block_of is None else -2 - block_of[target]
-
-        moves: dict[int, int] = {}
-        for target, bits in self.nodes.moves[node].items():
-            number = number_of(target)
-            moves[number] = moves.get(number, 0) | bits
-        links = self.nodes.links[node].items()
-        named = frozenset((label, number_of(target)) for label, target in links)
-        return self.nodes.kinds[node], frozenset(moves.items()), named
-
-
-def _in_order(members: list[int], block_of: dict[int, int]) -> dict[int, int]:
-    """Renumber blocks by first occurrence in ``members``."""
-    rank: dict[int, int] = {}
-    return {node: rank.setdefault(block_of[node], len(rank)) for node in members}
 
 
 def classify(nodes: Nodes, roots: Sequence[int], meter: Meter) -> tuple[list[int], Nodes]:
@@ -345,10 +381,15 @@ def breadth_first(nodes: Nodes, start: int) -> list[int]:
     order = [start]
     seen = {start}
     for node in order:
-        moves = sorted((bits & -bits, target) for target, bits in nodes.moves[node].items())
-        targets = [target for _, target in moves]
-        targets.extend(nodes.links[node].values())
+        moves = nodes.moves[node]
+        targets: Iterable[int] = moves
+        if len(moves) > 1:
+            targets = [target for _, target in sorted((b & -b, t) for t, b in moves.items())]
         for target in targets:
+            if target not in seen:
+                seen.add(target)
+                order.append(target)
+        for target in nodes.links[node].values():
             if target not in seen:
                 seen.add(target)
                 order.append(target)
@@ -380,15 +421,23 @@ def fill(n_rows: int, edges: Sequence[tuple[int, int, int]]) -> NDArray[np.int32
 
 def number_states(classes: Nodes, start: int) -> DFA:
     """Return the canonical automaton of minimal classes; a class's kind is whether it accepts."""
-    order = breadth_first(classes, start)
-    rank = {node: i for i, node in enumerate(order)}
-    edges = [
-        (i, bits, rank[target])
-        for i, node in enumerate(order)
-        for target, bits in classes.moves[node].items()
-    ]
+    order = [start]
+    rank = {start: 0}
+    rows: list[list[tuple[int, int]]] = []
+    for node in order:
+        row: list[tuple[int, int]] = []
+        for _, bits, target in sorted((b & -b, b, t) for t, b in classes.moves[node].items()):
+            number = rank.setdefault(target, len(order))
+            if number == len(order):
+                order.append(target)
+            row.append((bits, number))
+        rows.append(row)
+    edges = [(i, bits, target) for i, row in enumerate(rows) for bits, target in row]
     accept = np.asarray([bool(classes.kinds[node]) for node in order])
-    return DFA(fill(len(order), edges), accept)
+    dfa = DFA(fill(len(order), edges), accept)
+    if len(order) <= _KEEP_EDGES:
+        vars(dfa)["edges"] = rows  # what the property would work out again from the table
+    return dfa
 
 
 EMPTY = DFA(np.full((1, 256), DEAD, dtype=np.int32), np.zeros(1, dtype=np.bool_))
@@ -419,7 +468,14 @@ def minimal_dfa(
     for state, targets in enumerate(moves):
         if not all(live[target] for target in targets):
             moves[state] = {target: bits for target, bits in targets.items() if live[target]}
-    nodes = Nodes(list(accept), moves, [{} for _ in moves])
+    return trim_minimal_dfa(accept, moves, meter)
+
+
+def trim_minimal_dfa(
+    accept: Sequence[bool], moves: list[dict[int, int]], meter: Meter | None = None
+) -> DFA:
+    """Return what ``minimal_dfa`` returns, of edge lists in which every state can reach an end."""
+    nodes = Nodes(list(accept), moves, [NO_LINKS] * len(moves))
     class_of, classes = classify(nodes, [0], meter or Meter())
     return number_states(classes, class_of[0])
 

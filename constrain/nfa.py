@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from constrain.limits import Meter
 
 _STATE = 500  # bytes a state takes, about
+_CHECK = 4096  # states between two looks at the limits
+_NO_STATES: list[int] = []  # shared by all states without such edges; never changed
+_NO_CALLS: list[tuple[int, int]] = []
 ROOT = 0  # the frame number of the start node
 
 
@@ -97,6 +100,8 @@ class _Builder:
     def __init__(self, grammar: Grammar, meter: Meter) -> None:
         self.nfa = NFA()
         self.meter = meter
+        self.next_check = _CHECK
+        self.may_die = False  # whether a part of the tree may have no text
         names = _reachable_frames(grammar)
         self.number = {name: i for i, name in enumerate(names, start=1)}
         nfa = self.nfa
@@ -105,7 +110,8 @@ class _Builder:
         bodies = [grammar.start, *(grammar.frames[name].body for name in names)]
         for number, body in enumerate(bodies):
             place = self._place(nfa.names[number])
-            entry, end = self._state(number, place), self._state(number, place)
+            entry = self._states(2, number, place)
+            end = entry + 1
             nfa.entries.append(entry)
             nfa.exits.append(end)
             self._run(body, entry, end, number, place)
@@ -116,18 +122,27 @@ class _Builder:
         self.nfa.places.append(name)
         return len(self.nfa.places) - 1
 
-    def _state(self, frame: int, place: int) -> int:
+    def _states(self, count: int, frame: int, place: int) -> int:
+        """Add some states without edges and return the first; they are numbered consecutively."""
         nfa = self.nfa
-        state = len(nfa.moves)
-        nfa.moves.append([])
-        nfa.epsilons.append([])
-        nfa.ticks.append([])
-        nfa.calls.append([])
-        nfa.frame_of.append(frame)
-        nfa.place_of.append(place)
-        if state % 4096 == 0:
-            self._check(state)
-        return state
+        first = len(nfa.moves)
+        if first + count >= self.next_check:
+            self.next_check = first + count + _CHECK
+            self._check(first + count)
+        nfa.moves.extend([] for _ in range(count))
+        nfa.epsilons.extend([_NO_STATES] * count)
+        nfa.ticks.extend([_NO_STATES] * count)
+        nfa.calls.extend([_NO_CALLS] * count)
+        nfa.frame_of.extend([frame] * count)
+        nfa.place_of.extend([place] * count)
+        return first
+
+    def _epsilon(self, s: int, t: int) -> None:
+        epsilons = self.nfa.epsilons
+        if epsilons[s]:
+            epsilons[s].append(t)
+        else:
+            epsilons[s] = [t]
 
     def _check(self, n_states: int) -> None:
         limit = self.meter.limits.max_nfa_states
@@ -153,14 +168,9 @@ class _Builder:
             elif isinstance(node, Literal):
                 self._literal(node.data, s, t, frame, place)
             elif isinstance(node, Concat):
-                for i, part in enumerate(node.parts):
-                    last = i == len(node.parts) - 1
-                    after = t if last else self._state(frame, place)
-                    stack.append((part, s, after, place))
-                    s = after
-                if not node.parts:
-                    nfa.epsilons[s].append(t)
+                self._concat(node, s, t, frame, place, stack)
             elif isinstance(node, Alternate):
+                self.may_die |= not node.options
                 stack.extend((option, s, t, place) for option in node.options)
             elif isinstance(node, Repeat):
                 self._repeat(node, s, t, frame, place, stack)
@@ -169,14 +179,16 @@ class _Builder:
             elif isinstance(node, Embed):
                 self._embed(node, s, t, frame, place)
             elif isinstance(node, Graph):
-                points = [self._state(frame, place) for _ in range(node.n_points)]
-                nfa.epsilons[s].append(points[node.start])
-                nfa.epsilons[points[node.end]].append(t)
-                stack.extend((label, points[a], points[b], place) for a, label, b in node.edges)
+                self.may_die = True
+                first = self._states(node.n_points, frame, place)
+                self._epsilon(s, first + node.start)
+                self._epsilon(first + node.end, t)
+                stack.extend((label, first + a, first + b, place) for a, label, b in node.edges)
             elif isinstance(node, Call):
-                nfa.calls[s].append((self.number[node.name], t))
+                self.may_die = True
+                nfa.calls[s] = [*nfa.calls[s], (self.number[node.name], t)]
             else:
-                inner = self._state(frame, place)
+                inner = self._states(1, frame, place)
                 self._tick(inner, t, frame)
                 stack.append((node.node, s, inner, place))
 
@@ -185,20 +197,40 @@ class _Builder:
         nfa = self.nfa
         bounded = nfa.frames[frame]
         if bounded and (bounded.minimum > 0 or bounded.maximum is not None):
-            nfa.ticks[s].append(t)
+            nfa.ticks[s] = [*nfa.ticks[s], t]
         else:
-            nfa.epsilons[s].append(t)
+            self._epsilon(s, t)
 
     def _literal(self, data: bytes, s: int, t: int, frame: int, place: int) -> None:
-        moves = self.nfa.moves
         if not data:
-            self.nfa.epsilons[s].append(t)
+            self._epsilon(s, t)
             return
+        moves = self.nfa.moves
+        after = self._states(len(data) - 1, frame, place) if len(data) > 1 else t
         for byte in data[:-1]:
-            after = self._state(frame, place)
             moves[s].append((1 << byte, after))
             s = after
+            after += 1
         moves[s].append((1 << data[-1], t))
+
+    def _concat(
+        self,
+        node: Concat,
+        s: int,
+        t: int,
+        frame: int,
+        place: int,
+        stack: list[tuple[Node, int, int, int]],
+    ) -> None:
+        if not node.parts:
+            self._epsilon(s, t)
+            return
+        after = self._states(len(node.parts) - 1, frame, place)
+        for part in node.parts[:-1]:
+            stack.append((part, s, after, place))
+            s = after
+            after += 1
+        stack.append((node.parts[-1], s, t, place))
 
     def _repeat(
         self,
@@ -209,40 +241,42 @@ class _Builder:
         place: int,
         stack: list[tuple[Node, int, int, int]],
     ) -> None:
-        epsilons = self.nfa.epsilons
         for _ in range(node.minimum):
-            after = self._state(frame, place)
+            after = self._states(1, frame, place)
             stack.append((node.node, s, after, place))
             s = after
         if node.maximum is None:
-            loop, back = self._state(frame, place), self._state(frame, place)
-            epsilons[s].append(loop)
-            epsilons[back].append(loop)
-            epsilons[loop].append(t)
+            loop = self._states(2, frame, place)
+            back = loop + 1
+            self._epsilon(s, loop)
+            self._epsilon(back, loop)
+            self._epsilon(loop, t)
             stack.append((node.node, loop, back, place))
             return
         for _ in range(node.maximum - node.minimum):
-            before, after = self._state(frame, place), self._state(frame, place)
-            epsilons[s].extend((before, t))
+            before = self._states(2, frame, place)
+            after = before + 1
+            self._epsilon(s, before)
+            self._epsilon(s, t)
             stack.append((node.node, before, after, place))
             s = after
-        epsilons[s].append(t)
+        self._epsilon(s, t)
 
     def _embed(self, node: Embed, s: int, t: int, frame: int, place: int) -> None:
-        nfa = self.nfa
-        inner = [self._state(frame, place) for _ in range(node.dfa.n_states)]
-        arrive = list(inner)
+        moves = self.nfa.moves
+        self.may_die = True  # a ready automaton need not be trim
+        n_states = node.dfa.n_states
+        first = self._states(n_states, frame, place)
+        arrive = list(range(first, first + n_states))
         for i, ticking in enumerate(node.ticks or ()):
             if ticking:
-                arrive[i] = self._state(frame, place)
-                self._tick(arrive[i], inner[i], frame)
-        nfa.epsilons[s].append(inner[0])
-        for i, (edges, accepting) in enumerate(
-            zip(node.dfa.edges, node.dfa.accept.tolist(), strict=True)
-        ):
-            nfa.moves[inner[i]] = [(bits, arrive[j]) for bits, j in edges]
-            if accepting:
-                nfa.epsilons[inner[i]].append(t)
+                arrive[i] = self._states(1, frame, place)
+                self._tick(arrive[i], first + i, frame)
+        self._epsilon(s, first)
+        for i, edges in enumerate(node.dfa.edges, start=first):
+            moves[i] = [(bits, arrive[j]) for bits, j in edges]
+        for i in node.dfa.accept.nonzero()[0].tolist():
+            self._epsilon(first + i, t)
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -303,17 +337,18 @@ def thompson(grammar: Grammar, meter: Meter) -> NFA:
         If there are more than ``meter.limits.max_nfa_states`` states; ``where`` names the place
         that owns the most of them.
     """
-    nfa = _Builder(grammar, meter).nfa
-    _drop_dead(nfa)
-    return nfa
+    builder = _Builder(grammar, meter)
+    if builder.may_die:
+        _drop_dead(builder.nfa)
+    return builder.nfa
 
 
 def close_entries(nfa: NFA, frames: list[int]) -> None:
     """Make the languages of some frames empty, and drop what needs a text of them."""
     for frame in frames:
         entry = nfa.entries[frame]
-        nfa.moves[entry], nfa.epsilons[entry] = [], []
-        nfa.ticks[entry], nfa.calls[entry] = [], []
+        nfa.moves[entry], nfa.epsilons[entry] = [], _NO_STATES
+        nfa.ticks[entry], nfa.calls[entry] = _NO_STATES, _NO_CALLS
     _drop_dead(nfa)
 
 
@@ -326,14 +361,15 @@ def _drop_dead(nfa: NFA) -> None:
     """
     sources: list[list[int]] = [[] for _ in range(nfa.n_states)]
     waiting: list[list[tuple[int, int]]] = [[] for _ in nfa.entries]
-    for s in range(nfa.n_states):
-        for _, t in nfa.moves[s]:
+    for s, moves in enumerate(nfa.moves):
+        for _, t in moves:
             sources[t].append(s)
-        for t in nfa.epsilons[s]:
-            sources[t].append(s)
-        for t in nfa.ticks[s]:
-            sources[t].append(s)
-        for frame, t in nfa.calls[s]:
+    for edges in (nfa.epsilons, nfa.ticks):
+        for s, targets in enumerate(edges):
+            for t in targets:
+                sources[t].append(s)
+    for s, calls in enumerate(nfa.calls):
+        for frame, t in calls:
             waiting[frame].append((s, t))
     returns: dict[int, list[tuple[int, int]]] = {}
     for frame, pairs in enumerate(waiting):
@@ -353,7 +389,9 @@ def _drop_dead(nfa: NFA) -> None:
     while queue:
         t = queue.pop()
         for s in sources[t]:
-            reach(s)
+            if not live[s]:
+                live[s] = 1
+                queue.append(s)
         for s, frame in returns.get(t, ()):
             if live[nfa.entries[frame]]:
                 reach(s)

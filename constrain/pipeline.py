@@ -14,21 +14,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field, replace
+import math
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from constrain import __version__
+from constrain.arrays import ranges
 from constrain.assemble import assemble
 from constrain.cache import cached_vocabulary
+from constrain.calls import CountError, FrameConflict
+from constrain.collector import paused_collector
 from constrain.errors import LimitError, PatternError, SchemaError, VocabularyError
-from constrain.frames import FrameConflict, build_machine
+from constrain.frames import build_machine
 from constrain.limits import Limits, Meter
 from constrain.pattern import parse
 from constrain.syntax import Grammar
-from constrain.trie import build_trie
 from constrain.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -60,7 +63,7 @@ class Source:
         Keywords left unenforced on purpose, and remarks of the front end.
     widened : callable
         Returns, for a byte on which a frame and something else met, the source with more frames,
-        or None if there is none.
+        and for None the one with as many as can be; None if there is none such.
     """
 
     grammar: Grammar
@@ -69,7 +72,7 @@ class Source:
     options: dict[str, object] = field(default_factory=dict)
     relaxed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    widened: Callable[[int], Source | None] = lambda _: None
+    widened: Callable[[int | None], Source | None] = lambda _: None
 
 
 def pattern_source(pattern: str, dialect: DialectName, meter: Meter) -> Source:
@@ -84,6 +87,7 @@ def grammar_source(grammar: Grammar) -> Source:
     return Source(grammar, "grammar", repr((grammar.start, sorted(grammar.frames.items()))))
 
 
+@paused_collector()
 def schema_source(
     schema: Any,
     text: str,
@@ -119,7 +123,7 @@ def schema_source(
 
 
 def _schema_source(result: SchemaResult, text: str) -> Source:
-    def widened(byte: int) -> Source | None:
+    def widened(byte: int | None) -> Source | None:
         wider = result.widened(byte)
         return _schema_source(wider, text) if wider else None
 
@@ -154,6 +158,7 @@ def load_schema(source: Any, limits: Limits) -> tuple[Any, str]:
     return source, json.dumps(source, default=str)
 
 
+@paused_collector()
 def find_machine(
     source: Callable[[Frames], Source],
     frames: Frames,
@@ -163,8 +168,8 @@ def find_machine(
     """Return the machine of a source, with more frames where fewer do not do.
 
     The front end makes the frames it sees a need for. Where two parts then begin alike and are not
-    both frames, all parts of that kind become frames; where inlining exceeds the state limit and
-    the choice is ours (``"needed"``), everything that can be a frame becomes one.
+    both frames, all parts of that kind become frames; where the automaton exceeds a limit,
+    everything that can be a frame becomes one.
     """
     chosen = source(frames)
     while True:
@@ -179,10 +184,28 @@ def find_machine(
                 raise
             chosen = wider
         except LimitError as error:
-            if frames != "needed" or chosen.kind != "schema" or error.what == "seconds":
+            wider = None if error.what == "seconds" else chosen.widened(None)
+            if wider is None:
                 raise
-            frames = "always"
-            chosen = source(frames)
+            chosen = wider
+        except CountError as error:
+            raise _uncountable(error, chosen.grammar) from error
+
+
+def _uncountable(error: CountError, grammar: Grammar) -> CountError:
+    """Return the error of a count with the frames that are counted, and the way out."""
+    where = tuple(
+        dict.fromkeys(
+            frame.where or name
+            for name, frame in grammar.frames.items()
+            if frame.minimum > 0 or frame.maximum is not None
+        )
+    )
+    told = f"{', '.join(where[:4])}{' and others' if where[4:] else ''}"
+    advice = (
+        'write the count out, with Repeat instead of a counted frame; for a schema, frames="never"'
+    )
+    return CountError(f"{error} (counted: {told}); {advice}", where)
 
 
 def read_tokenizer(
@@ -197,7 +220,7 @@ def read_tokenizer(
 ) -> tuple[Vocabulary, Trie]:
     """Return the vocabulary and trie of a tokenizer file, folder, or ready ``Vocabulary``."""
     if isinstance(tokenizer, Vocabulary):
-        return tokenizer, build_trie(tokenizer.token_bytes, tokenizer.token_offsets)
+        return tokenizer, tokenizer.trie
     if not isinstance(tokenizer, str | Path):
         raise VocabularyError(
             "tokenizer must be the path of a tokenizer.json or its folder, or a Vocabulary, not"
@@ -215,14 +238,25 @@ def read_tokenizer(
 
 
 def longest_runs(vocabulary: Vocabulary) -> Callable[[int], int]:
-    """Return a function that says how many bytes of a set (as bits) one token holds at most."""
+    """Return a function that says how many bytes of a set (as bits) one token holds at most.
+
+    Long tokens are looked at first: those that are no longer than the best one found do not count.
+    """
     offsets = vocabulary.token_offsets
+    lengths = np.diff(offsets)
 
     def longest(bits: int) -> int:
         row = np.frombuffer(bits.to_bytes(32, "little"), dtype=np.uint8)
-        members = np.unpackbits(row, bitorder="little")[vocabulary.token_bytes]
-        total = np.concatenate([[0], np.cumsum(members, dtype=np.int64)])
-        return int((total[offsets[1:]] - total[offsets[:-1]]).max(initial=0))
+        is_member = np.unpackbits(row, bitorder="little")
+        best, seen = 0, int(lengths.max(initial=0))
+        while best < seen:
+            seen //= 2
+            tokens = np.flatnonzero(lengths > seen)
+            at, _ = ranges(offsets[tokens], offsets[tokens + 1])
+            ends = np.cumsum(lengths[tokens])
+            members = is_member[vocabulary.token_bytes[at]]
+            best = int(np.add.reduceat(members, ends - lengths[tokens], dtype=np.int64).max())
+        return best
 
     return longest
 
@@ -343,6 +377,10 @@ def compile(
     assembled = assemble(machine, vocabulary, trie, meter)
     meta = _meta(chosen, machine, vocabulary, assembled.n_actions, assembled.n_traps)
     meta["tokenizer"] |= {"allow": list(allow_token), "forbid": list(forbid_token)}
+    meta["limits"] = {  # null is without bound; JSON has no infinity
+        name: bound if math.isfinite(bound) else None
+        for name, bound in asdict(meter.limits).items()
+    }
     if assembled.n_traps:
         meta["missing_bytes"] = assembled.missing.hex()
     table = replace(assembled.table, meta=meta)
@@ -378,6 +416,6 @@ def _meta(
             {"state": f.state, "name": f.name, "why": f.why, "where": f.where}
             for f in machine.frames
         ],
-        "tokenizer": {"left_out": vocabulary.left_out},
+        "tokenizer": {"left_out": vocabulary.left_out, "eos_origin": vocabulary.eos_origin},
         "counts": {"actions": n_actions, "traps": n_traps},
     }

@@ -197,13 +197,13 @@ def concat(*parts: Node) -> Node:
     run: list[bytes] = []  # literals side by side, joined at their end
     for part in (*parts, None):
         for piece in part.parts if isinstance(part, Concat) else (part,):
-            if piece == NEVER:
-                return NEVER
             if isinstance(piece, Literal):
                 run.append(piece.data)
                 continue
-            if any(run):
-                flat.append(Literal(b"".join(run)))
+            if isinstance(piece, Alternate) and not piece.options:
+                return NEVER
+            if run and (data := b"".join(run)):
+                flat.append(Literal(data))
             run = []
             if piece is not None:
                 flat.append(piece)

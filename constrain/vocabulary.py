@@ -54,6 +54,7 @@ from constrain.tokenizer_json import (
     read_bounded,
     tokenizer_of,
 )
+from constrain.trie import Trie, build_trie
 
 _MAX_NEIGHBOUR = 16 << 20  # bytes of a file beside tokenizer.json
 _MAX_SPELLED = 64 << 20  # bytes of all tokens; real vocabularies have 3 MB
@@ -104,6 +105,15 @@ class Vocabulary:
     drops_first_space: bool = False
     source: str = ""
 
+    def __repr__(self) -> str:
+        """Return the sizes and the file in one line."""
+        left_out = sum(about["count"] for about in self.left_out.values())
+        file = f", {self.source}" if self.source else ""
+        return (
+            f"<Vocabulary: {self.n_tokens:,} tokens, {left_out:,} left out, ends"
+            f" {list(self.eos)}{file}>"
+        )
+
     @property
     def n_tokens(self) -> int:
         """The width of the masks, V."""
@@ -114,6 +124,11 @@ class Vocabulary:
         """The bytes of each token, or None where it has none."""
         spelled = Spelled(self.token_bytes, np.diff(self.token_offsets))
         return [word or None for word in spelled.words()]
+
+    @cached_property
+    def trie(self) -> Trie:
+        """The trie of the tokens, built when first asked for."""
+        return build_trie(self.token_bytes, self.token_offsets)
 
     @cached_property
     def fingerprint(self) -> str:

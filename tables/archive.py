@@ -25,8 +25,7 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -53,14 +52,14 @@ _NPY = b"\x93NUMPY\x01\x00"
 _NPY_HEADER = 128
 _NPY_MOST = 1024
 _NPY_DIMS = 2
+_NAME = re.compile(rb"[a-z_]{1,40}\.npy")
 _DESCRIPTION = re.compile(
     rb"\{'descr': '([<>|=]?[A-Za-z]\d{0,4})', 'fortran_order': (False|True), "
     rb"'shape': \(((?:\d{1,18}(?:, \d{1,18})*)?,?)\), \} *\n"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """A member of the file, from its directory entry; offsets in bytes."""
 
     key: str
@@ -172,13 +171,13 @@ def _entry(data: memoryview, at: int, end: int) -> tuple[Member, int, int]:
     if at + _CENTRAL.size > end:
         raise TableError("the zip directory is cut short; the file is damaged")
     (magic, _, _, flags, method, _, _, crc, size, full, n_name, n_extra, n_comment, disk, _, _,
-     offset) = _CENTRAL.unpack(data[at : at + _CENTRAL.size])  # fmt: skip
+     offset) = _CENTRAL.unpack_from(data, at)  # fmt: skip
     begin = at + _CENTRAL.size
     following = begin + n_name + n_extra + n_comment
     name = bytes(data[begin : begin + n_name])
     if magic != b"PK\1\2" or following > end or n_comment or disk:
         raise TableError("the zip directory is damaged")
-    if not re.fullmatch(rb"[a-z_]{1,40}\.npy", name):
+    if not _NAME.fullmatch(name):
         raise TableError(f"a table has no member named {name[:60]!r}")
     key = name[:-4].decode()
     if method not in (_STORED, _DEFLATED) or (method == _STORED and size != full):
@@ -195,14 +194,15 @@ def _located(data: memoryview, member: Member, offset: int, limit: int) -> Membe
     name = f"{key}.npy".encode()
     if offset + _LOCAL.size > limit:
         raise TableError(f"{key} begins outside the file; it is damaged", key=key)
-    magic, _, flags, method, _, _, crc, size, full, n_name, n_extra = _LOCAL.unpack(
-        data[offset : offset + _LOCAL.size]
+    magic, _, flags, method, _, _, crc, size, full, n_name, n_extra = _LOCAL.unpack_from(
+        data, offset
     )
     begin = offset + _LOCAL.size
     start = begin + n_name + n_extra
-    extra = data[begin + n_name : start]
-    sizes = struct.pack("<HHQQ", 1, 16, member.full_size, member.size)
-    wide = size == full == MAX_FILE and bytes(extra[:20]) == sizes
+    wide = False
+    if size == full == MAX_FILE:
+        sizes = struct.pack("<HHQQ", 1, 16, member.full_size, member.size)
+        wide = bytes(data[begin + n_name : start][:20]) == sizes
     agrees = (
         magic == b"PK\3\4"
         and not flags & ~0x0800
@@ -267,12 +267,13 @@ def _inflate(content: memoryview, member: Member) -> bytes:
 def _described(content: memoryview, key: str) -> tuple[np.dtype[Any], tuple[int, ...], int]:
     """Return the dtype and shape that a .npy header says, and where the data begins."""
     prefix = len(_NPY) + 2
-    if bytes(content[: len(_NPY)]) != _NPY or len(content) < prefix:
+    head = bytes(content[: prefix + _NPY_MOST])
+    if head[: len(_NPY)] != _NPY or len(head) < prefix:
         raise TableError(f"{key} is not an array in .npy format, version 1.0", key=key)
-    length = int.from_bytes(content[len(_NPY) : prefix], "little")
-    text = bytes(content[prefix : prefix + min(length, _NPY_MOST)])
-    match = _DESCRIPTION.fullmatch(text)
-    if match is None or len(text) != length:
+    length = int.from_bytes(head[len(_NPY) : prefix], "little")
+    match = _DESCRIPTION.fullmatch(head, prefix, prefix + length)
+    if match is None or len(head) < prefix + length:
+        text = head[prefix : prefix + length]
         raise TableError(f"{key} has a header that no table has: {text[:100]!r}", key=key)
     descr, fortran, dims = match[1].decode(), match[2] == b"True", match[3]
     if descr.lstrip("<>|=")[:1] not in ("i", "u", "b", "f"):

@@ -109,7 +109,8 @@ def apply_mask(logits: ArrayLike, mask: ArrayLike) -> NDArray[np.float64]:
     if scores.ndim != 1 or allowed.shape != scores.shape:
         raise ValueError(
             f"logits of shape {scores.shape} and mask of shape {allowed.shape}: both must be"
-            " (V,); compile with --vocab-size where the model's logits are wider than the tokenizer"
+            " (V,). Where a model's logits are wider than its tokenizer, compile with --vocab-size"
+            " or use apply_bitmask; narrower ones are those of another model"
         )
     if not allowed.any():
         raise ValueError("the mask allows no token: the text has ended, or nothing can follow")
@@ -120,7 +121,9 @@ def apply_mask(logits: ArrayLike, mask: ArrayLike) -> NDArray[np.float64]:
 def apply_bitmask(logits: Any, rows: Any) -> None:
     """Set the logits of tokens that are not allowed to minus infinity, in place.
 
-    Tokens past the last bit of a row (logits wider than the vocabulary) are not allowed.
+    Tokens past the last bit of a row are not allowed: models pad their logits, so those may be
+    wider than the vocabulary. Narrower ones do where they lack only tokens that are not allowed
+    (some tokenizers name special tokens that their model has no logit for).
 
     Parameters
     ----------
@@ -132,11 +135,13 @@ def apply_bitmask(logits: Any, rows: Any) -> None:
     Raises
     ------
     ValueError
-        If shapes or dtypes do not fit.
+        If shapes or dtypes do not fit, or a row (on the CPU) allows a token that has no logit. Rows
+        of ones alone are free, and fit any logits.
     """
     if isinstance(logits, np.ndarray):
         packed = np.asarray(rows)
         width = _checked(logits.shape, packed.shape, str(packed.dtype))
+        _require_logits(packed, logits.shape[-1])
         if logits.dtype.kind != "f":
             raise ValueError(f"logits must be floating point, not {logits.dtype}")
         np.copyto(logits[..., :width], -np.inf, where=~unpack(packed, width))
@@ -158,12 +163,33 @@ def _checked(logits: tuple[int, ...], rows: tuple[int, ...], dtype: str) -> int:
     return min(logits[-1], 32 * rows[-1])
 
 
+def _require_logits(rows: NDArray[np.int32], n_logits: int) -> None:
+    """Raise ValueError if a row allows a token that has no logit; rows of ones alone are free."""
+    first, spare = divmod(n_logits, 32)
+    if first >= rows.shape[-1]:
+        return
+    cut = rows[..., first] >> spare != 0
+    if first + 1 < rows.shape[-1]:
+        cut |= (rows[..., first + 1 :] != 0).any(axis=-1)
+    if not cut.any():
+        return
+    for row in rows.reshape(-1, rows.shape[-1])[cut.reshape(-1)]:
+        if (row != -1).any():
+            token_id = int(unpack(row, 32 * len(row)).nonzero()[0][-1])
+            raise ValueError(
+                f"the row allows token {token_id}, and there are {n_logits} logits: the table was"
+                " compiled for another tokenizer than the model's"
+            )
+
+
 def _apply_torch(logits: Any, rows: Any) -> None:
     torch = import_module("torch")  # the host brings it
     packed = rows if isinstance(rows, torch.Tensor) else torch.from_numpy(np.array(rows))
     width = _checked(tuple(logits.shape), tuple(packed.shape), str(packed.dtype))
     if not logits.is_floating_point():
         raise ValueError(f"logits must be floating point, not {logits.dtype}")
+    if packed.device.type == "cpu":  # elsewhere, looking would wait for the device
+        _require_logits(packed.numpy(), logits.shape[-1])
     packed = packed.to(logits.device)
     if logits.device.type == "cpu":
         allowed = torch.from_numpy(unpack(packed.numpy(), width))

@@ -34,7 +34,7 @@ time; the table may be shared by all.
 
 from __future__ import annotations
 
-from operator import index
+from operator import attrgetter, index
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex
 
@@ -58,6 +58,11 @@ MAX_DEPTH = 100_000
 """How many frames may be open in one text, unless a run says otherwise."""
 
 MAX_FORCED = 1 << 16  # bytes that forced_bytes looks ahead; counted frames may force more
+
+CONFIG = attrgetter("_config")
+"""The configuration of a run, and..."""
+DONE = attrgetter("_done")
+"""... whether it has ended: for batches, which ask many runs."""
 
 
 class HasTable(Protocol):
@@ -98,7 +103,9 @@ class Constraint:
     Raises
     ------
     BudgetError
-        If no text of the language fits into the budget; it names the least that would do.
+        If no text is known to fit into the budget; it names the least that would do. With frames
+        there may be a shorter text, since tokens that close a frame and go on are left out of the
+        reckoning.
     """
 
     __slots__ = (
@@ -120,9 +127,17 @@ class Constraint:
         self._config: Any = self._runner.start
         self._past: list[Any] = []
         self._done = False
-        self._held: Row | None = None  # a row that the runner does not keep: budgeted, or the end
+        self._held: Row | None = None  # the row of this moment, once it was looked up
         if self.budget is not None:
             self._require(self.budget)
+
+    def __repr__(self) -> str:
+        """Return where the run stands, in one line."""
+        place = "at its end" if self._done else f"in state {self.state:,}"
+        may_end = ", may end" if not self._done and self.is_complete() else ""
+        budget = "" if self.budget is None else f" of {self.budget:,}"
+        taken = f"tokens taken: {len(self._past):,}{budget}"
+        return f"<Constraint {place}{may_end}, {taken}, on {self.table!r}>"
 
     def _require(self, budget: int) -> None:
         """Raise ``BudgetError`` if the whole text cannot fit."""
@@ -133,8 +148,10 @@ class Constraint:
                 "no end is known to be reachable by tokens", budget=budget, needed=needed
             )
         if needed > budget:
+            known = "" if self.table.is_plain else " that is known"
             raise BudgetError(
-                f"the shortest text takes {needed} tokens, the end included; given are {budget}",
+                f"the shortest text{known} takes {needed} tokens, the end included; given are"
+                f" {budget}",
                 budget=budget,
                 needed=needed,
             )
@@ -142,14 +159,15 @@ class Constraint:
     # What may come next.
 
     def _row(self) -> Row:
-        """Return the row of this moment."""
-        if self._held is not None:
-            return self._held
-        if self.budget is None:
-            row: Row = self._runner.row(self._config)
-            return row
-        self._held = self._budgets.row(self._config, self.budget - len(self._past))
-        return self._held
+        """Return the row of this moment, which is looked up once."""
+        row = self._held
+        if row is None:
+            if self.budget is None:
+                row = self._runner.row(self._config)
+            else:
+                row = self._budgets.row(self._config, self.budget - len(self._past))
+            self._held = row
+        return row
 
     def mask(self) -> NDArray[np.bool_]:
         """Return which tokens may come next: bool [V], a fresh array."""

@@ -48,12 +48,13 @@ class TokenRefused(ConstrainError):
 
 
 class BudgetError(ConstrainError):
-    """No text of the language fits into the tokens that are left.
+    """No text of the language is known to fit into the tokens given.
 
     Attributes
     ----------
     budget, needed : int
-        The tokens given, and the fewest that would do (end-of-sequence token included).
+        The tokens given, and the fewest that would do (end-of-sequence token included); with
+        frames the fewest that are known to do.
     """
 
     def __init__(self, message: str, *, budget: int, needed: int) -> None:

@@ -35,6 +35,14 @@ and, in tables with frames only:
     exit_token_offsets, exit_tokens      int64 [P + 1], int32 [n]
     exit_residue_offsets, exit_residues  int64 [P + 1], int32 [n, 2]   (exit node, label)
 
+and, all or none, in tables with frames where tokens pass many ticks of a zone at once:
+
+    stride         int32 [S, 4]     the hub of the state's zone, or -1; tokens and ticks on a way
+                                    there; the hub's list
+    stride_offsets, stride_tokens        int64 [Z + 1], int32 [n]      of each hub: the fewest
+                                    tokens back to it that pass r ticks, for r < d, or NO_END; one
+                                    token passes d
+
 The machine. A configuration is a state, a count and a stack of (call site, count). Reading byte b
 in state s with t = trans[s, b]: -1 is dead; ``-2 - c`` pushes (c, count) and goes on in
 ``call_target[c]`` with count 0; else the state is t, and if ``tick[t]`` the count grows by one, and
@@ -48,9 +56,11 @@ pair, and the residues of that pair in the same way with the stack one lower.
 
 Tokens to the end. With no frame open, ``tokens_to_end[s]``. Else the least over the labels l of
 ``tokens_to_pop[s, l]`` + the tokens to the end from ``call_return[c, l]`` with the stack one lower;
-and where ``pace_until[s] > count``, ``pace[s] * (pace_until[s] - count - 1)`` is added. From every
-state that masks lead to, some allowed token lowers this number by one or more, so a budget can be
-kept.
+and where ``pace_until[s] > count``, ``pace[s] * m`` is added, with m = ``pace_until[s] - count -
+1``. There, if ``stride[s]`` is (h, n, k, z) with h >= 0 and k <= m, another way leads over the hub:
+n tokens, then (m - k) // d and those in the list z of d numbers for (m - k) % d, and then the least
+as from h without anything added; the less of both counts. From every state that masks lead to, some
+allowed token lowers this number by one or more, so a budget can be kept.
 
 Doesn't do: reading and writing (``load``, ``write``), or running (``constraint``).
 """
@@ -58,6 +68,7 @@ Doesn't do: reading and writing (``load``, ``write``), or running (``constraint`
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib import import_module
@@ -72,6 +83,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FORMAT_VERSION = 1
+_NAME = 40  # characters of a name
 DEAD = -1
 NO_END = 2**31 - 1
 """In ``tokens_to_end`` and ``tokens_to_pop``: no number of tokens does."""
@@ -109,6 +121,13 @@ FRAME_ARRAYS: dict[str, tuple[str, tuple[str | int, ...]]] = {
 }
 """Keys that only tables with frames have, after those of ``PLAIN_ARRAYS``."""
 
+STRIDE_ARRAYS: dict[str, tuple[str, tuple[str | int, ...]]] = {
+    "stride": ("<i4", ("S", 4)),
+    "stride_offsets": ("<i8", ("Z + 1",)),
+    "stride_tokens": ("<i4", ("stride tokens",)),
+}
+"""Keys that only some tables with frames have, after those of ``FRAME_ARRAYS``."""
+
 META = "meta"
 
 
@@ -133,6 +152,8 @@ class FrameArrays:
     tokens_to_pop : int32 [S, L]
     pace, pace_until : int32 [S], int64 [S]
         All zero where no frame has a minimum that its states do not spell out.
+    stride, stride_offsets, stride_tokens : int32 [S, 4], int64 [Z + 1], int32 [l], or None
+        None where no token passes two ticks before such a minimum.
     """
 
     pop: NDArray[np.int32]
@@ -152,6 +173,14 @@ class FrameArrays:
     tokens_to_pop: NDArray[np.int32]
     pace: NDArray[np.int32]
     pace_until: NDArray[np.int64]
+    stride: NDArray[np.int32] | None = None
+    stride_offsets: NDArray[np.int64] | None = None
+    stride_tokens: NDArray[np.int32] | None = None
+
+    def __repr__(self) -> str:
+        """Return the sizes in one line."""
+        sites, labels = self.call_return.shape
+        return f"<FrameArrays: {len(self.pop):,} states, call sites: {sites:,}, labels: {labels:,}>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +221,14 @@ class Table:
         """Leave the memo out of copies and of what is sent to other processes."""
         return {**self.__dict__, "memo": {}}
 
+    def __repr__(self) -> str:
+        """Return where the table came from and its sizes, in one line."""
+        kind = "plain" if self.frames is None else "framed"
+        return (
+            f"<Table of {source_name(self.meta)}: {self.n_states:,} states,"
+            f" {len(self.masks):,} rows, {self.n_tokens:,} tokens, {kind}>"
+        )
+
     @property
     def n_states(self) -> int:
         """The number of states."""
@@ -227,6 +264,8 @@ class Table:
         found = {key: getattr(self, key) for key in PLAIN_ARRAYS}
         if self.frames is not None:
             found |= {key: getattr(self.frames, key) for key in FRAME_ARRAYS}
+            if self.frames.stride is not None:
+                found |= {key: getattr(self.frames, key) for key in STRIDE_ARRAYS}
         return found
 
     def save(self, path: str | os.PathLike[str], *, compress: bool = False) -> None:
@@ -262,6 +301,30 @@ def fingerprint(
     return digest.hexdigest()
 
 
+def source_name(meta: Mapping[str, Any]) -> str:
+    """Return what a table was compiled from, in a few words: its kind and its name.
+
+    >>> source_name({"source": {"kind": "schema", "text": '{"title": "tool"}'}})
+    "JSON schema 'tool'"
+    """
+    about = meta.get("source")
+    about = about if isinstance(about, dict) else {}
+    kind, name = about.get("kind"), about.get("text")
+    if kind == "schema":
+        try:
+            schema = json.loads(str(name))
+        except (ValueError, RecursionError):
+            schema = None
+        name = schema.get("title", schema.get("$id")) if isinstance(schema, dict) else None
+    elif kind != "regex":
+        return "a grammar" if kind == "grammar" else "an unknown language"
+    word = "pattern" if kind == "regex" else "JSON schema"
+    if not isinstance(name, str) or not name:
+        return f"a {word}"
+    return f"{word} {name if len(name) <= _NAME else name[: _NAME - 1] + '…'!r}"
+
+
 def frame_arrays(arrays: Mapping[str, NDArray[Any]]) -> FrameArrays:
     """Return the frames among arrays by key."""
-    return FrameArrays(**{each.name: arrays[each.name] for each in fields(FrameArrays)})
+    names = (each.name for each in fields(FrameArrays))
+    return FrameArrays(**{name: arrays[name] for name in names if name in arrays})

@@ -13,7 +13,8 @@ What is not checked is whether the masks are *right*: that a set bit leads somew
 when the token is taken, which then raises ``TableError``. Masks of more than ``SMALL`` bytes,
 checksums of large arrays and the masks' contents are proved by ``verify``.
 
-Cost: about half a millisecond for tables of some hundred states and a vocabulary of 128k tokens;
+Cost: about half a millisecond for plain tables of some hundred states and a vocabulary of 128k
+tokens, one millisecond with frames;
 the transition table is looked through once (10 GB a second), and the offsets of the tokens.
 """
 
@@ -37,12 +38,13 @@ from constrain.tables.format import (
     META,
     NO_END,
     PLAIN_ARRAYS,
+    STRIDE_ARRAYS,
     Table,
     frame_arrays,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -99,6 +101,8 @@ def parse(data: memoryview) -> Table:
     members = archive.members(data)
     meta = _meta(data, members)
     described = PLAIN_ARRAYS | (FRAME_ARRAYS if FRAME_ARRAYS.keys() & members.keys() else {})
+    if "pop" in described and STRIDE_ARRAYS.keys() & members.keys():
+        described |= STRIDE_ARRAYS
     _require_keys(members.keys(), described.keys() | {META})
     arrays = {key: archive.read(data, members[key]) for key in described}
     sizes = _sizes(arrays, described)
@@ -192,7 +196,7 @@ def _sizes(
             if size != length:
                 told = f"{_expected(key, dtype, dims, array)}, where {name} is {size}"
                 raise TableError(told, key=key)
-    for name in ("V", "Q", "P"):
+    for name in ("V", "Q", "P", "Z"):
         if sizes.get(f"{name} + 1") == 0:
             raise TableError(f"offsets have {name} + 1 entries, never 0")
         sizes[name] = sizes.get(f"{name} + 1", 1) - 1
@@ -276,7 +280,19 @@ def _check_frames(arrays: Arrays, sizes: Mapping[str, int]) -> None:
     keys = pairs[:, 0] << 32 | pairs[:, 1]
     if (keys[1:] <= keys[:-1]).any():
         raise TableError("exit_pair should be sorted, each pair once", key="exit_pair")
+    if "stride" in arrays:
+        _check_strides(arrays, sizes)
     _check_rests(arrays)
+
+
+def _check_strides(arrays: Arrays, sizes: Mapping[str, int]) -> None:
+    for column, low, high in ((0, -1, sizes["S"]), (1, 0, 1 << 31), (2, 0, 1 << 31)):
+        _within({"stride": arrays["stride"][:, column]}, "stride", low, high)
+    _within({"stride": arrays["stride"][:, 3]}, "stride", 0, sizes["Z"])
+    _within(arrays, "stride_tokens", 0, 1 << 31)
+    _ascending(arrays, "stride_offsets", sizes["stride tokens"])
+    if (arrays["stride_offsets"][1:] == arrays["stride_offsets"][:-1]).any():
+        raise TableError("stride_offsets has an empty list", key="stride_offsets")
 
 
 def _check_rests(arrays: Arrays) -> None:
@@ -328,20 +344,17 @@ def may_be_empty(table: Table) -> NDArray[np.bool_]:
 def _require_tokenizer(table: Table, tokenizer: str | os.PathLike[str] | HasFingerprint) -> None:
     """Raise ``TableError`` unless the table was made for these tokens."""
     if not isinstance(tokenizer, (str, os.PathLike)):
-        wanted, name = tokenizer.fingerprint, "the given vocabulary"
+        if tokenizer.fingerprint != table.fingerprint:
+            raise _other_tokenizer(table, "the given vocabulary has", tokenizer)
     elif isinstance(tokenizer, str) and re.fullmatch("[0-9a-f]{64}", tokenizer):
-        wanted, name = tokenizer, "the given fingerprint"
+        if tokenizer != table.fingerprint:
+            raise _other_tokenizer(table, f"the given fingerprint is {tokenizer[:12]}...")
     else:
-        wanted, name = _read_fingerprint(table, tokenizer), str(tokenizer)
-    if wanted != table.fingerprint:
-        raise TableError(
-            f"the table was made for another tokenizer: its tokens have fingerprint"
-            f" {table.fingerprint[:12]}..., those of {name} {wanted[:12]}..."
-        )
+        _require_file(table, tokenizer)
 
 
-def _read_fingerprint(table: Table, path: str | os.PathLike[str]) -> str:
-    """Return the fingerprint of a tokenizer file, read as it was for this table."""
+def _require_file(table: Table, path: str | os.PathLike[str]) -> None:
+    """Raise ``TableError`` unless a tokenizer file, read as it was for this table, has its tokens."""
     from constrain.errors import VocabularyError
     from constrain.vocabulary import read_vocabulary
 
@@ -356,5 +369,57 @@ def _read_fingerprint(table: Table, path: str | os.PathLike[str]) -> str:
             forbid=chosen.get("forbid", ()),
         )
     except VocabularyError as error:
-        raise TableError(f"the table was made for another tokenizer: {error}") from error
-    return vocabulary.fingerprint
+        try:
+            vocabulary = read_vocabulary(Path(path))
+        except VocabularyError:  # it is no other tokenizer, but none that can be read
+            raise TableError(f"the table cannot be compared with {path}: {error}") from error
+        raise _other_tokenizer(table, f"{path} has", vocabulary) from error
+    if vocabulary.fingerprint != table.fingerprint:
+        raise _other_tokenizer(table, f"{path} has", vocabulary)
+
+
+def _other_tokenizer(table: Table, other: str, vocabulary: Any = None) -> TableError:
+    """Return the error of a tokenizer that is not the table's: what either is, and the way out."""
+    about = table.meta.get("tokenizer")
+    left_out = about.get("left_out") if isinstance(about, dict) else None
+    ends = _end_names(table.eos.tolist(), left_out)
+    own = f"{table.n_tokens:,} tokens, end of text {ends}, fingerprint {table.fingerprint[:12]}..."
+    if isinstance(getattr(vocabulary, "n_tokens", None), int):
+        ends = _end_names(vocabulary.eos, vocabulary.left_out)
+        other += f" {vocabulary.n_tokens:,} tokens, end of text {ends}"
+        differing = _first_difference(table, vocabulary)
+        other += f"; {differing}" if differing else ""
+    elif vocabulary is not None:
+        other += f" fingerprint {vocabulary.fingerprint[:12]}..."
+    return TableError(
+        f"the table was made for another tokenizer ({own}); {other}. Use the tokenizer that the"
+        " table was made for, or compile the table again for this one."
+    )
+
+
+def _end_names(ids: Iterable[int], left_out: Any) -> str:
+    """Return end-of-sequence tokens: their ids, and their texts where those are known."""
+    try:
+        texts = dict(left_out["eos"]["tokens"])
+    except (KeyError, TypeError, ValueError):  # metadata says what it likes
+        texts = {}
+    named = [f"{texts[i]!r:.60} ({i})" if i in texts else str(i) for i in ids]
+    return ", ".join(named) or "none"
+
+
+def _first_difference(table: Table, vocabulary: Any) -> str:
+    """Return the first token that two vocabularies of one size spell differently, in words."""
+    if vocabulary.n_tokens != table.n_tokens:
+        return ""
+    offsets = vocabulary.token_offsets
+    lengths = np.diff(offsets) != np.diff(table.token_offsets)
+    first = int(lengths.argmax()) if lengths.any() else table.n_tokens
+    end = int(table.token_offsets[first])
+    bytes_differ = table.token_bytes[:end] != vocabulary.token_bytes[:end]
+    if bytes_differ.any():
+        place = int(bytes_differ.argmax())
+        first = int(np.searchsorted(table.token_offsets, place, side="right")) - 1
+    if first == table.n_tokens:
+        return f"its end of text is {', '.join(map(str, vocabulary.eos))}"
+    theirs = vocabulary.token_bytes[offsets[first] : offsets[first + 1]].tobytes()
+    return f"token {first} is {table.token(first)!r} in the table and {theirs!r} there"

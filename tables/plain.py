@@ -18,6 +18,7 @@ Cost: ``row`` is one dictionary look-up, ``step`` one look-up a byte.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -102,9 +103,13 @@ class PlainRunner:
         self.only_byte = OnlyBytes(table)
         self._trans = table.trans.reshape(-1).data
         self._accept = table.accept.tobytes()
-        self._tokens = table.token_bytes.tobytes()
         self._offsets = table.token_offsets.data
         self._to_end = table.tokens_to_end.data
+
+    @cached_property
+    def _tokens(self) -> bytes:
+        """The bytes of all tokens, copied for the first step: these are the fastest to read."""
+        return self.table.token_bytes.tobytes()
 
     def step(self, state: int, token_id: int, max_depth: int) -> int:
         """Return the state after a token that the row allows."""

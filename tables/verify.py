@@ -7,13 +7,15 @@ is in it.
 * The whole table: the fingerprint of the vocabulary, the promises of every row, and with frames
   that each label that can come back to a call site has a return, and that no text ends inside a
   frame.
-* Configurations, sampled or (plain tables) all: the bytes of every token of the vocabulary are
+* Configurations, sampled or one for every state: the bytes of every token of the vocabulary are
   walked one by one; a token is allowed iff they stay alive and, where the vocabulary cannot spell
   everything, an end can still be reached by tokens. Some allowed token must also lower the number
   of tokens to the end.
 
 With frames the sampled configurations are met on random walks by tokens, so stacks are as deep as
-texts make them. Samples are the same each time.
+texts make them; samples are the same each time. For all states there is one text to each
+(``reaching``). States with a pop label are left at once; no run is ever in one, and they have no
+mask to check.
 
 Doesn't do: show that the language is the one that was meant; that needs the source and the
 compiler. Cost: some 10 milliseconds a configuration for 128k tokens.
@@ -34,6 +36,7 @@ from constrain.tables.format import DEAD, NO_END
 from constrain.tables.framed import FramedRunner
 from constrain.tables.load import check_rows, mapped, parse
 from constrain.tables.products import Products, Vocabulary
+from constrain.tables.reaching import reached
 
 if TYPE_CHECKING:
     import os
@@ -53,14 +56,20 @@ class Verified:
 
     Attributes
     ----------
-    n_checked, n_states : int
-        Configurations whose masks were recomputed, and states of the table.
+    n_checked : int
+        Configurations whose masks were recomputed.
+    n_met : int
+        States that they are in.
+    n_states, n_closing : int
+        States of the table, and those with a pop label among them.
     n_tokens : int
-        Tokens that were walked from each.
+        Tokens that were walked from each configuration.
     """
 
     n_checked: int
+    n_met: int
     n_states: int
+    n_closing: int
     n_tokens: int
 
 
@@ -90,7 +99,7 @@ def verify(table: Table, *, sample: int | None = SAMPLE) -> Verified:
     ----------
     table : Table
     sample : int or None
-        How many configurations to look at; None for every state of a plain table.
+        How many configurations to look at; None for every state, with frames each in one context.
 
     Raises
     ------
@@ -105,17 +114,30 @@ def verify(table: Table, *, sample: int | None = SAMPLE) -> Verified:
         _check_returns(table, table.frames)
     runner = shared(table)[0]
     configs = _configs(table, runner, sample)
-    vocabulary = Vocabulary(table)
+    tokens = _Tokens(table)
     for config in configs:
-        _check(table, runner, vocabulary, config)
-    return Verified(len(configs), table.n_states, table.n_tokens)
+        _check(table, runner, tokens, config)
+    n_met = len({runner.state_of(config) for config in configs})
+    n_closing = 0 if table.frames is None else int((table.frames.pop >= 0).sum())
+    return Verified(len(configs), n_met, table.n_states, n_closing, table.n_tokens)
+
+
+class _Tokens:
+    """The tokens that are text, longest first, and their bytes by level."""
+
+    def __init__(self, table: Table) -> None:
+        vocabulary = Vocabulary(table)
+        ids = vocabulary.order[vocabulary.length[vocabulary.order] > 0]
+        self.ids = ids[~np.isin(ids, table.eos)]
+        self.levels = vocabulary.levels(self.ids)
 
 
 def _configs(table: Table, runner: Runner, sample: int | None) -> list[Any]:
     """Return configurations to look at."""
     rng = np.random.default_rng(0)
     if isinstance(runner, FramedRunner):
-        return _walks(table, runner, SAMPLE if sample is None else sample, rng)
+        walked = _walks(table, runner, SAMPLE if sample is None else sample, rng)
+        return walked if sample is not None else [*reached(table, runner.frames), *walked]
     if sample is None or sample >= table.n_states:
         return list(range(table.n_states))
     others = 1 + rng.choice(table.n_states - 1, size=sample - 1, replace=False)
@@ -141,13 +163,12 @@ def _walks(table: Table, runner: FramedRunner, n: int, rng: np.random.Generator)
     return found
 
 
-def _check(table: Table, runner: Runner, vocabulary: Vocabulary, config: Any) -> None:
+def _check(table: Table, runner: Runner, tokens: _Tokens, config: Any) -> None:
     """Compare the mask of a configuration with the walk of every token."""
     state = runner.state_of(config)
-    ids = vocabulary.order[vocabulary.length[vocabulary.order] > 0]
-    ids = ids[~np.isin(ids, table.eos)]
+    ids = tokens.ids
     products = Products(runner)
-    at = products.walk(config, vocabulary.levels(ids), len(ids))
+    at = products.walk(config, tokens.levels, len(ids))
     needs = np.array([_need(runner, each) for each in products.configs], dtype=np.int64)
     alive, finite = np.zeros((2, table.n_tokens), dtype=np.bool_)
     alive[ids] = needs[at] >= 0

@@ -23,7 +23,13 @@ import numpy as np
 
 from constrain.tables.archive import inflates_too_far, pieces
 from constrain.tables.errors import TableError
-from constrain.tables.format import FORMAT_VERSION, FRAME_ARRAYS, META, PLAIN_ARRAYS
+from constrain.tables.format import (
+    FORMAT_VERSION,
+    FRAME_ARRAYS,
+    META,
+    PLAIN_ARRAYS,
+    STRIDE_ARRAYS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,7 +48,8 @@ def write_table(path: str | os.PathLike[str], table: Table, *, compress: bool = 
         Replaced if it exists; a symbolic link is followed.
     table : Table
     compress : bool
-        Deflate the arrays: 10 to 50 times smaller, a few milliseconds to load, and not mapped.
+        Deflate the arrays: 3 to 20 times smaller (median 5, over 20 real schemas with 128k tokens),
+        12 to 90 milliseconds to load instead of 1 to 7, and not mapped.
         Arrays that would shrink so far that a reader would have to suspect a bomb are stored all
         the same.
 
@@ -69,7 +76,7 @@ def serialized(table: Table, *, compress: bool = False) -> Iterable[bytes | memo
 
 def _file_arrays(table: Table) -> dict[str, NDArray[Any]]:
     """Return all arrays of the file by key, in file order and file dtypes."""
-    described = PLAIN_ARRAYS | (FRAME_ARRAYS if table.frames is not None else {})
+    described = PLAIN_ARRAYS | FRAME_ARRAYS | STRIDE_ARRAYS
     arrays = {
         key: np.ascontiguousarray(array, dtype=described[key][0])
         for key, array in table.arrays().items()
@@ -95,7 +102,10 @@ def write_atomically(path: Path, parts: Iterable[bytes | memoryview]) -> None:
     ------
     OSError
     """
-    path = path.resolve()
+    try:
+        path = path.resolve()
+    except RuntimeError:  # how Python before 3.13 says that links go round in a circle
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from None
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "the folder does not exist", str(path.parent))
     if path.exists() and not path.is_file():

@@ -36,7 +36,7 @@ def one(kind: str, seed: int) -> str:
 
     from constrain.limits import Limits
 
-    limits = Limits(timeout=8.0, max_memory=256 << 20)
+    limits = Limits(timeout=6.0, max_memory=256 << 20)
     subject = {
         "table": subjects.table,
         "schema": subjects.compiled_schema,

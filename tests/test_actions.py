@@ -10,6 +10,8 @@ from oracles import brute
 
 import constrain.actions
 import constrain.masks
+import constrain.orbits
+import constrain.trie
 from constrain import DEAD, TokenIndex
 from constrain.assemble import assemble
 from constrain.determinize import language
@@ -54,6 +56,9 @@ def test_masks_and_steps_equal_a_walk_in_pieces_of_any_size(
         patch.setattr(constrain.actions, "_CHUNK", piece)
         patch.setattr(constrain.masks, "_TOGETHER", piece)
         patch.setattr(constrain.masks, "_LARGE", piece)
+        patch.setattr(constrain.masks, "_LONG", piece)
+        patch.setattr(constrain.masks, "_HUGE", piece)
+        patch.setattr(constrain.orbits, "_CHUNK", piece)
         index = TokenIndex(dfa, [*vocab, None], eos_id=eos)
     for state in range(dfa.n_states):
         expected = brute.mask(dfa.trans, dfa.accept, state, [*vocab, None], eos)
@@ -142,6 +147,19 @@ def search(dfa: DFA, start: int, vocab: list[bytes | None]) -> int | None:
         seen |= level
         steps += 1
     return None
+
+
+@given(TREES, VOCABULARIES)
+@settings(max_examples=50, deadline=None)
+def test_rows_are_told_apart_where_their_sums_agree(tree: Node, vocab: list[bytes | None]) -> None:
+    dfa = language(tree)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(constrain.trie, "mixed", lambda n: np.zeros(n, dtype=np.uint64))
+        index = TokenIndex(dfa, vocab)
+    for state in range(dfa.n_states):
+        assert index.mask(state).tolist() == brute.mask(dfa.trans, dfa.accept, state, vocab, None)
+    rows = {row.tobytes() for row in index.table.masks}
+    assert len(rows) == len(index.table.masks)
 
 
 def test_missing_bytes_are_named() -> None:

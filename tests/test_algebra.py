@@ -20,6 +20,7 @@ from constrain.algebra import (
     from_texts,
     intersection,
     is_empty,
+    is_finite,
     product,
     shortest,
     union,
@@ -138,6 +139,8 @@ def test_counts_are_exact_when_they_are_huge() -> None:
     """2 ** 400 texts are counted, and not listed."""
     dfa = regex_to_dfa("[ab]{400}")
     assert count(dfa) == 2**400
+    assert count(dfa, 1000) == 1000
+    assert is_finite(dfa)
     assert words(dfa, 10**6) is None
 
 

@@ -74,6 +74,29 @@ def test_runs_stay_with_their_texts_when_rows_come_and_go() -> None:
     assert states == [0, 2, 1]
 
 
+def test_rows_that_change_between_fills_are_looked_at_again() -> None:
+    cat, dog = Constraint(PLAIN), Constraint(PLAIN)
+    cat.advance(0)
+    dog.advance(4)
+    batch = ConstraintBatch([cat, dog, None])
+    for runs in (
+        [cat, dog, None], [dog, cat, None], [None, cat, dog], [cat, cat, dog],
+        [cat, Constraint(FRAMES), dog], [cat, Constraint(PLAIN, budget=2), dog], [dog, None], [],
+    ):  # fmt: skip
+        batch.runs[:] = runs
+        for row, run in zip(batch.fill(), runs, strict=True):
+            words = [-1, -1] if run is None else [*run.bitmask().tolist(), 0]
+            assert row.tolist() == words[: len(row)]
+    batch.runs[:] = [cat, dog]
+    batch.fill()
+    for run, tokens in ((cat, [1, 2, 13]), (dog, [5, 6])):
+        for token_id in tokens:
+            run.advance(token_id)
+    assert batch.fill().tolist() == [[1 << 13], dog.bitmask().tolist()]
+    cat.rollback(1)
+    assert batch.fill().tolist() == [cat.bitmask().tolist(), dog.bitmask().tolist()]
+
+
 def test_a_buffer_of_the_host_is_filled_in_place_and_its_spare_rows_are_free() -> None:
     batch = ConstraintBatch([FRAMES, PLAIN])
     out = np.zeros((4, 5), dtype=np.int32)

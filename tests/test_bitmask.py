@@ -75,6 +75,21 @@ def test_apply_bitmask_masks_in_place_and_past_the_row(dtype: type, width: int) 
     assert (alone == expected[1]).all()
 
 
+@pytest.mark.parametrize("width", [1, 31, 32, 33, 59, 64])
+def test_narrower_logits_may_lack_tokens_that_are_not_allowed(width: int) -> None:
+    mask = np.arange(90) < width
+    logits = np.zeros((2, width), dtype=np.float32)
+    apply_bitmask(logits, np.stack([pack(mask), np.full(3, -1, np.int32)]))
+    assert np.isfinite(logits).all()
+    for token_id in (width, 89):
+        mask[:] = np.arange(90) == token_id
+        with pytest.raises(ValueError, match=f"allows token {token_id}, and there are {width} log"):
+            apply_bitmask(logits, np.stack([np.full(3, -1, np.int32), pack(mask)]))
+        with pytest.raises(ValueError, match="another tokenizer"):
+            apply_bitmask(logits[0], pack(mask))
+    assert np.isfinite(logits).all()
+
+
 def test_one_row_serves_a_whole_batch() -> None:
     mask = np.arange(40) % 3 == 0
     logits = np.zeros((4, 40), dtype=np.float32)
@@ -120,3 +135,5 @@ def test_apply_bitmask_on_torch(dtype: str) -> None:
             assert not finite[:, 70:].any()
     with pytest.raises(ValueError, match="floating"):
         apply_bitmask(torch.zeros(70, dtype=torch.int32), pack(masks[0]))
+    with pytest.raises(ValueError, match="allows token 69, and there are 65 logits"):
+        apply_bitmask(torch.zeros(65), pack(np.arange(70) == 69))

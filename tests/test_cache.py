@@ -5,6 +5,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tokenizers_on_disk import need
 
 from constrain import cache, vocabulary
 from constrain.errors import VocabularyError
-from constrain.trie import Trie
+from constrain.trie import Outline, Trie
 from constrain.vocabulary import Vocabulary
 
 EOS = {"id": 5, "content": "<eos>", "special": True}
@@ -61,6 +62,10 @@ def same(first: tuple[Vocabulary, Trie], second: tuple[Vocabulary, Trie]) -> boo
         (trie.byte, other.byte),
         (trie.level_offsets, other.level_offsets),
         (trie.token_node, other.token_node),
+        *(
+            (getattr(trie.outline, field.name), getattr(other.outline, field.name))
+            for field in fields(Outline)
+        ),
     ]
     facts = ("eos", "left_out", "eos_origin", "drops_first_space", "source", "fingerprint")
     return all(np.array_equal(a, b) and a.dtype == b.dtype for a, b in arrays) and all(
@@ -80,6 +85,18 @@ def test_the_second_time_nothing_is_built(home: Path, tokenizer: Path, builds: l
     assert same(built, loaded)
     assert os.listdir(home) == [only_entry().name]
     assert cache.size() == only_entry().stat().st_size
+
+
+def test_the_outline_of_the_trie_comes_with_it(
+    home: Path, tokenizer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work_out(_: Trie) -> Outline:
+        raise AssertionError("the outline was worked out again")
+
+    built = cache.cached_vocabulary(tokenizer)[1].outline
+    monkeypatch.setattr(Trie, "outline", property(work_out))
+    loaded = vars(cache.cached_vocabulary(tokenizer)[1])["outline"]
+    assert np.array_equal(loaded.below, built.below)
 
 
 def test_a_real_tokenizer_comes_back_equal(home: Path, builds: list[str]) -> None:
@@ -161,7 +178,7 @@ def cut(place: int) -> Callable[[bytearray], None]:
 @pytest.mark.parametrize(
     "change",
     [
-        *(flip(place) for place in (0, 19, 20, 51, 52, 115, 116, 200, 1000, -1, -30)),
+        *(flip(place) for place in (0, 31, 32, 63, 64, 127, 128, 200, 1000, -1, -30)),
         bytearray.clear,
         cut(60),
         cut(-1),
@@ -204,6 +221,13 @@ def lies() -> list[dict[str, Any]]:
         {"token_offsets": np.array([0, 5, 2, 5], np.int64)},
         {"token_offsets": np.zeros((2, 2), np.int64)},
         {"token_bytes": np.zeros(2, np.uint8)},
+        {"first_child": np.full(6, 9, np.int32)},
+        {"place": np.full(5, -1, np.int32)},
+        {"below": np.zeros(5, np.int64)},
+        {"tokens": np.zeros(2, np.int32)},
+        {"tokens_before": np.full(6, 9, np.int32)},
+        {"tail_length": np.ones(1, np.int64)},
+        {"tails": np.zeros((0, 2), np.uint8)},
         {"about": np.frombuffer(b"{}", np.uint8)},
         {"about": np.frombuffer(b'{"eos": [800]}', np.uint8)},
         {"about": np.frombuffer(b"[", np.uint8)},

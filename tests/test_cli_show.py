@@ -21,12 +21,12 @@ import pytest
 from typer.testing import CliRunner
 
 import constrain
-from constrain.cli import dot as dot_module
 from constrain.cli import knowledge
 from constrain.cli.folding import CLOSED, fold
 from constrain.cli.layout import Link, bands, place
 from constrain.cli.main import app
 from constrain.cli.page import page
+from constrain.cli.picture import picture
 from constrain.cli.ways import Ways
 from constrain.tables import load
 
@@ -161,6 +161,23 @@ def test_frames_are_sections(files: dict[str, Path]) -> None:
     assert "up to 20 times" in notes
 
 
+def test_names_that_are_not_declared_are_gathered() -> None:
+    """Each beginning of a declared name is a state, since another name may go on from it."""
+    schema = {"type": "object", "properties": {"alpha": {"const": 1}}, "required": ["alpha"],
+              "additionalProperties": {"type": "object"}}  # fmt: skip
+    table = constrain.compile(schema, str(EXAMPLES / "tokenizer.json"), cache=False)
+    found = rows(table)
+    words = [words for words, _, _ in found[0]]
+    assert len(words) == 3
+    # Nothing, a, al, alp, alph and alpha, and another character; or all but alpha, and the end.
+    assert '{"alpha":1," one of 6 texts and another character' in words
+    (name,) = (each for each in words if each.startswith('{"alpha":1," one of 5 texts ":'))
+    assert name.endswith("{…}")
+    assert '{"alpha":1}' in words
+    (again,) = (target for each, _, target in found[0] if each == name)
+    assert [each.removeprefix('{"alpha":1') for each in words] == [w for w, _, _ in found[again]]
+
+
 def test_a_limit_says_what_is_missing(files: dict[str, Path]) -> None:
     folded = fold(load(files["tool"]), 3)
     assert len(folded.boxes) == 3 and folded.missing > 0
@@ -226,19 +243,55 @@ def test_dot_is_well_formed(file: Path, tmp_path: Path) -> None:
     assert ("subgraph cluster_1" in text) == ("nested" in file.name)
 
 
-@pytest.mark.skipif(dot_module.program() is None, reason="no graphviz")
-def test_png_by_graphviz(file: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_pictures_by_matplotlib(kind: str, start: bytes, file: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    written = []
+    for name in ("a", "b"):
+        output = tmp_path / f"{name}.{kind}"
+        assert "boxes" in run("graph", file, "-o", output)
+        written.append(output.read_bytes())
+    assert written[0].startswith(start) and written[0] == written[1]
+
+
+def test_a_png_shows_what_the_svg_shows(file: Path, tmp_path: Path) -> None:
+    """Where the picture has a box there are its colours, and beside it the ground is white."""
+    pytest.importorskip("matplotlib")
+    from matplotlib.image import imread
+
     output = tmp_path / "a.png"
     run("graph", file, "-o", output)
-    assert output.read_bytes().startswith(b"\x89PNG")
+    pixels = (imread(output)[..., :3] * 255).round().astype(int)
+    drawn = picture(fold(load(file), 100))
+    scale = pixels.shape[1] / drawn.width
+    assert abs(pixels.shape[0] / drawn.height - scale) < 0.01
+    for box in drawn.boxes:
+        head, body, beside = (
+            pixels[round(scale * (box.y + dy)), round(scale * (box.x + dx))].tolist()
+            for dx, dy in ((4, 15), (4, 24), (-9, box.height - 4))
+        )
+        assert (head, body) == ([0xE7, 0xEB, 0xF0], [0xF6, 0xF8, 0xFA])
+        assert min(beside) > 0x90  # the ground, or an edge that passes
 
 
-def test_png_without_graphviz_says_what_to_install(
+def test_a_picture_without_matplotlib_says_what_to_install(
     files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dot_module, "PROGRAMS", ())
+    monkeypatch.delitem(sys.modules, "constrain.cli.raster", raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     said = run("graph", files["tool"], "-o", tmp_path / "a.png", code=1)
     assert "constrain-tables[draw]" in said and not list(tmp_path.iterdir())
+
+
+def test_edges_pass_no_box(file: Path) -> None:
+    """An edge that skips a layer runs above or below the boxes of it."""
+    drawn = picture(fold(load(file), 100))
+    assert drawn.edges
+    for points in drawn.edges:
+        for (x, y), (to_x, to_y) in pairwise(points[1:-1]):
+            for box in drawn.boxes:
+                within = box.x < to_x and x < box.x + box.width
+                assert not (y == to_y and within and box.y < y < box.y + box.height)
 
 
 @pytest.mark.parametrize("command", ["graph", "plot", "report"])

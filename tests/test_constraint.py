@@ -234,6 +234,25 @@ def test_more_open_frames_than_allowed_are_an_error_that_changes_nothing() -> No
     assert run.validate([BRACKETS_VOCAB.index(b"["), BRACKETS_VOCAB.index(b"]")]) == 0
 
 
+def test_stacks_with_equal_tops_share_rows_and_others_do_not() -> None:
+    table = brackets_table()
+    shallow, deep = Constraint(table), Constraint(table)
+    for run, depth in ((shallow, 2), (deep, 9), (shallow, 6)):
+        feed(run, *[b"["] * depth)
+        run.bitmask()  # the first time learns how far down tokens can close
+    assert np.shares_memory(shallow.bitmask(), deep.bitmask())
+    before = deep.mask()
+    two = feed(Constraint(table), b"[", b"[")
+    three = feed(Constraint(table), b"[", b"[", b"[")
+    assert (two.mask() != three.mask()).any()
+    runner = table.memo["run"][0]
+    runner._forget(1)  # as if there were no room; entries of open runs hold nothing any more
+    for run, mask in ((two, two.mask()), (deep, before)):
+        run.rollback(1)
+        feed(run, b"[")
+        assert (run.mask() == mask).all()
+
+
 def test_ten_thousand_frames_deep() -> None:
     opening, closing = BRACKETS_VOCAB.index(b"["), BRACKETS_VOCAB.index(b"]")
     for depth, budget in ((10_000, None), (1_000, 2_001)):

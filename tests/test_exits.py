@@ -9,13 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_frames import counted, grammars, json_values
 
-from constrain.actions import Actions, Steps, Walk, walk_trie
+from constrain.actions import Actions, Walk, walk_trie
 from constrain.distances import distances
 from constrain.exits import Residues, residues_of
 from constrain.frames import build_machine
 from constrain.limits import Meter
 from constrain.machine import Machine, Run
 from constrain.masks import NO_END, Rows, mask_rows
+from constrain.steps import Steps
 from constrain.syntax import Grammar
 from constrain.trie import build_trie
 from constrain.vocabulary import Vocabulary
@@ -40,7 +41,7 @@ class Framed:
         steps = Steps(machine)
         walk = Walk(steps, Meter())
         actions: Actions = walk_trie(walk, trie)
-        found = distances(machine, steps, actions, Meter())
+        found = distances(machine, steps, actions, Vocabulary.of(tokens, ()), Meter())
         fine = np.ones(machine.n_states, dtype=np.bool_)
         residues = residues_of(machine, walk, actions, trie, fine)
         alive = np.ones(steps.n_known, dtype=np.bool_)

@@ -7,11 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.unrolling import inlined, unrolled
 
+from constrain.calls import CountError, FrameConflict
 from constrain.determinize import language
 from constrain.errors import LimitError
-from constrain.frames import CountError, FrameConflict, build_machine
+from constrain.frames import build_machine
 from constrain.limits import Limits, Meter
 from constrain.machine import Machine
+from constrain.pipeline import compile
 from constrain.syntax import (
     NEVER,
     Alternate,
@@ -29,6 +31,7 @@ from constrain.syntax import (
     optional,
     star,
 )
+from constrain.vocabulary import Vocabulary
 
 BRACKETS = {"p": (b"(", b")"), "q": (b"(", b")"), "r": (b"[", b"]")}
 
@@ -204,6 +207,15 @@ def test_bodies_that_cannot_count_one_by_one_are_refused() -> None:
     grammar = Grammar(Call("p"), {"p": Frame(40, pairs, 41, 0, 1000)})
     with pytest.raises(CountError):
         build_machine(grammar)
+
+
+def test_a_count_that_cannot_be_kept_names_its_frame_and_the_way_out() -> None:
+    pairs = star(concat(Tick(literal("a")), Tick(literal("a"))))
+    frames = {"p": Frame(40, pairs, 41, 0, 1000), "q": Frame(91, literal("x"), 93)}
+    letters = Vocabulary.of([bytes((byte,)) for byte in range(256)])
+    with pytest.raises(CountError, match=r"\(counted: p\); write the count out") as caught:
+        compile(Grammar(concat(Call("p"), Call("q")), frames), letters)
+    assert caught.value.where == ("p",)
 
 
 def test_state_limit_holds_while_building() -> None:

@@ -15,6 +15,7 @@ from fuzz.subjects import VOCABULARY, run_randomly
 import constrain
 from constrain.errors import ConstrainError, LimitError, SchemaError
 from constrain.limits import Limits
+from constrain.schema import schema_grammar
 from constrain.schema.values import require_json
 
 LIMITS = Limits(timeout=5.0, max_states=5000)
@@ -40,7 +41,7 @@ TEXTS = [
     (b'{"minItems":1.5}', "a whole number"),
     (b'{"maxLength":-1}', "a whole number"),
     (b'{"minProperties":true}', "a whole number"),
-    (b'{"const":"\\ud800"}', "no value satisfies"),
+    (b'{"const":"\\ud800"}', "lone surrogate"),
 ]
 
 
@@ -199,3 +200,17 @@ def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
                 constrain.compile(schema, VOCABULARY)
     with pytest.raises(SchemaError, match=r"example\.org"):
         constrain.compile({"$ref": "http://example.org/x"}, VOCABULARY)
+
+
+@pytest.mark.parametrize("identifier", ["#x", "#", "::", "http://[", "%zz", "a b", "\ud800"])
+def test_identifiers_that_are_no_uri_of_a_document(identifier: str) -> None:
+    """The fuzzer found the first: an error of the resolver went through."""
+    schema = {"$id": identifier, "$ref": "#/$defs/a", "$defs": {"a": {"type": "null"}}}
+    with contextlib.suppress(ConstrainError):
+        schema_grammar(schema)
+    for draft in (
+        "http://json-schema.org/draft-07/schema#",
+        "http://json-schema.org/draft-04/schema#",
+    ):
+        with contextlib.suppress(ConstrainError):
+            schema_grammar(schema | {"$schema": draft, "id": identifier})

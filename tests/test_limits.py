@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import resource
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import constrain
 from constrain.errors import ConstrainError, LimitError, SchemaError, VocabularyError
 from constrain.limits import Limits, Meter
 from constrain.pattern import parse
+from constrain.schema import _deep_stack
 from constrain.tokenizer_json import parse_tokenizer
 
 GIGABYTE = 1 << 30
@@ -83,8 +85,26 @@ SCHEMAS: dict[str, Any] = {
     "huge minimum of items": {"minItems": HUGE},
     "huge maximum of items": {"maxItems": HUGE},
     "huge length": {"type": "string", "maxLength": HUGE},
+    "not a huge length": {"not": {"minLength": HUGE}},
+    "not a large length": {"not": {"minLength": 10**9}},
+    "a large length and a pattern": {"pattern": "a", "maxLength": 10**9},
     "huge number": {"type": "integer", "minimum": 10**3999},
-    "factor": {"type": "integer", "multipleOf": 9_973},
+    "factor": {"type": "integer", "multipleOf": 19_997},
+    "factors": {"allOf": [{"type": "number", "multipleOf": 1 + n / 10_000} for n in (1, 7, 9_997)]},
+    "required names": {"required": [f"k{i}" for i in range(20_000)]},
+    "any of many names": {"anyOf": [{"required": [f"k{i}"]} for i in range(300)]},
+    "pairs of conditions": {  # a formula whose diagram doubles with every pair
+        "$defs": {f"a{i}": {"pattern": f"^a{i}"} for i in range(40)},
+        "allOf": [
+            {"anyOf": [{"$ref": f"#/$defs/a{i}"} for i in range(40)]},
+            {
+                "anyOf": [
+                    {"allOf": [{"$ref": f"#/$defs/a{i}"}, {"$ref": f"#/$defs/a{39 - i}"}]}
+                    for i in range(20)
+                ]
+            },
+        ],
+    },
     "unique items": {"uniqueItems": True, "items": {"enum": list(range(30))}},
     "itself": {"$ref": "#"},
     "itself, negated": {"not": {"$ref": "#"}},
@@ -164,6 +184,49 @@ def test_schemas_built_to_explode(name: str) -> None:
     assert end.split()[0] in ENDS and "is allowed" not in end, end
     if end.startswith("LimitError seconds"):
         assert "#" in end, f"it does not say where: {end}"
+
+
+def test_the_keyword_that_takes_the_time_is_named() -> None:
+    schema = {"properties": {"a": {"type": "integer", "multipleOf": 19_997}}}
+    with pytest.raises(LimitError) as caught:
+        constrain.compile(schema, VOCABULARY, limits=Limits(max_states=5_000))
+    assert caught.value.where == "#/properties/a/multipleOf"
+
+
+CHAINS: dict[str, dict[str, Any]] = {
+    "$ref": NEXT,
+    "allOf": {"allOf": [NEXT], "title": "x"},
+    "oneOf": {"oneOf": [NEXT, {"const": 1}]},
+    "if": {"if": NEXT, "then": {"type": "null"}},
+    "items": {"type": "array", "items": NEXT, "minItems": 1},
+    "patternProperties": {"type": "object", "patternProperties": {"a": NEXT}},
+    "propertyNames": {"type": "object", "propertyNames": NEXT},
+    "items of oneOf": {"oneOf": [{"type": "null"}, {"type": "array", "items": NEXT}]},
+    "members of oneOf": {
+        "oneOf": [
+            {"type": "object", "properties": {"a": NEXT}, "required": ["a"]},
+            {"type": "object", "properties": {"a": {"type": "null"}}, "required": ["a"]},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_chains_of_references_do_not_end_the_process(name: str) -> None:
+    """Once they did: their reading recursed until the stack of the system was used up."""
+    end = bounded(lambda: ended(schema=laughs(CHAINS[name], 6000)))
+    assert end.split()[0] in ENDS, end
+
+
+def test_chains_of_a_hundred_references_are_read() -> None:
+    schema = laughs({"type": "array", "items": NEXT, "minItems": 1, "maxItems": 1}, 100)
+    assert constrain.compile(schema, VOCABULARY).n_states > 200
+
+
+def test_many_alternatives_do_not_end_the_process() -> None:
+    several = {"anyOf": [{"const": i} for i in range(20_000)]}
+    for schema in (several, {"not": several}):
+        assert bounded(lambda schema=schema: ended(schema=schema)).split()[0] in ENDS
 
 
 def test_nesting_inside_values_is_no_nesting_of_schemas() -> None:
@@ -248,6 +311,27 @@ def test_a_compile_is_bounded_in_any_thread() -> None:
     for thread in threads:
         thread.join(60)
     assert [type(error) for error in ends] == [LimitError] * 3
+
+
+def test_the_depth_of_the_stack_is_put_back_by_the_last_thread() -> None:
+    """It is that of the process: one compile that ends must not take it from another."""
+    before = sys.getrecursionlimit()
+    inside, leave = threading.Event(), threading.Event()
+
+    def job() -> None:
+        with _deep_stack():
+            inside.set()
+            leave.wait(60)
+
+    with _deep_stack():
+        deep = sys.getrecursionlimit()
+        thread = threading.Thread(target=job)
+        thread.start()
+        inside.wait(60)
+    assert sys.getrecursionlimit() == deep > before
+    leave.set()
+    thread.join(60)
+    assert sys.getrecursionlimit() == before
 
 
 @pytest.mark.parametrize("stage", range(5))

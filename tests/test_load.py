@@ -474,8 +474,33 @@ def test_a_tokenizer_file_is_read_as_it_was_for_the_table(tmp_path: Path) -> Non
     for same in (mine, str(mine), mine.parent):
         assert load(path, tokenizer=same).n_tokens == 40
     assert load(path, tokenizer=read_vocabulary(mine, eos=[3], vocab_size=40, cache=False))
-    with pytest.raises(TableError, match="another tokenizer"):
+    with pytest.raises(TableError) as caught:
         load(path, tokenizer=other)
+    shown = str(caught.value)
+    assert "made for another tokenizer (40 tokens, end of text '<eos>' (3), fingerprint " in shown
+    assert f"); {other} has 40 tokens, end of text '<eos>' (3); token 2 is b'c' in the" in shown
+    assert (
+        "table and b'd' there. Use the tokenizer that the table was made for, or compile" in shown
+    )
+
+
+def test_another_tokenizer_is_told_by_its_size_and_its_end(tmp_path: Path) -> None:
+    from constrain import compile as compile_table
+    from constrain.vocabulary import Vocabulary
+
+    mine = Vocabulary.of([b"a", b"b", None], eos=[2])
+    larger = Vocabulary.of([b"a", b"b", b"c", None], eos=[3])
+    elsewhere = Vocabulary.of([b"a", b"b", None, None], eos=[3])
+    path = tmp_path / "table.npz"
+    compile_table(regex="a+", tokenizer=mine, output=path)
+    for other, words in [
+        (larger, "the given vocabulary has 4 tokens, end of text .*3.*Use the tokenizer"),
+        (elsewhere, "the given vocabulary has 4 tokens, end of text"),
+    ]:
+        with pytest.raises(TableError, match=f"another tokenizer .3 tokens.*{words}"):
+            load(path, tokenizer=other)
+    with pytest.raises(TableError, match="cannot be compared with"):
+        load(path, tokenizer=tmp_path)
 
 
 # Proving a whole file.

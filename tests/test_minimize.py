@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import table_filling
 
-from constrain.determinize import grouped, language
+from constrain.determinize import language
 from constrain.dfa import DEAD, DFA
-from constrain.minimize import canonical
+from constrain.minimize import canonical, minimal_dfa
+from constrain.subsets import grouped
 from constrain.syntax import (
     ByteSet,
     Concat,
@@ -154,3 +155,42 @@ def test_a_long_chain_takes_no_recursion() -> None:
     dfa = language(Repeat(ByteSet.of(b"a"), 5000, 5000))
     assert dfa.n_states == 5001
     assert dfa.matches(b"a" * 5000) and not dfa.matches(b"a" * 4999)
+
+
+def edges(text: str) -> dict[int, int]:
+    """Return the edges of a state written like ``a1 b5``: letter and target."""
+    return {int(edge[1:]): 1 << ord(edge[0]) for edge in text.split()}
+
+
+@pytest.mark.parametrize("first", ["p1 q2", "q1 p2", "p1 q2 r5", "q1 p2 r5", "p1 q2 r4"])
+@pytest.mark.parametrize("outside", ["y6|z6", "z6|y6"])
+def test_loops_that_differ_in_the_second_way_out(first: str, outside: str) -> None:
+    """One way out agrees, by which the loop that is known is found; the other leads elsewhere."""
+    four, five = outside.split("|")
+    begin = " ".join(reversed(first.split()))  # what is met first has the smaller number
+    states = [begin, "a1 b3 c4", "a2 b3 c5", "x6", four, five, ""]
+    dfa = minimal_dfa([not text for text in states], [edges(text) for text in states])
+    one, two = first[0], first[3]
+    assert dfa.n_states == 7
+    for letter, end in ((one, four[0]), (two, five[0])):
+        assert dfa.matches(f"{letter}aac{end}".encode())
+        assert dfa.matches(f"{letter}abx".encode())
+        assert not dfa.matches(f"{letter}ac{'z' if end == 'y' else 'y'}".encode())
+
+
+@pytest.mark.parametrize("first", ["p1 q3", "q1 p3"])
+def test_loops_that_look_alike_but_for_where_they_lead(first: str) -> None:
+    """In one the ways out differ, so its two states do; in the other they are one state."""
+    states = [first, "a2 b5", "a1 b6", "a4 b5", "a3 b5", "x7", "y7", ""]
+    for order in ([0, 1, 2, 3, 4, 5, 6, 7], [0, 3, 4, 1, 2, 5, 6, 7]):
+        moves: list[dict[int, int]] = [{} for _ in states]
+        for state, text in enumerate(states):
+            moves[order[state]] = {order[t]: bits for t, bits in edges(text).items()}
+        dfa = minimal_dfa([False] * 7 + [True], moves)
+        assert dfa.n_states == 7
+        two_states, one_state = first[0], first[3]
+        for letter, text, is_in in [
+            (two_states, "abx", False), (two_states, "aby", True), (two_states, "bx", True),
+            (one_state, "abx", True), (one_state, "aby", False), (one_state, "aabx", True),
+        ]:  # fmt: skip
+            assert dfa.matches((letter + text).encode()) == is_in

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from constrain import compile as compile_table
+from constrain.calls import CountError
 from constrain.errors import ConstrainError
-from constrain.frames import CountError, build_machine
+from constrain.frames import build_machine
 from constrain.limits import Meter
 from constrain.syntax import (
     EPSILON,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from oracles.instance_layout import permutations, text_of
 from oracles.schemas import INSTANCES, machine, sampled, schemas, validator
 
+from constrain.calls import CountError
 from constrain.errors import LimitError, SchemaError, UnsupportedSchema
-from constrain.frames import CountError
 from constrain.machine import Machine
 
 LONG_NUMBER = re.compile(rb"[0-9.eE+-]{14}")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from oracles.schemas import machine
 
-from constrain.errors import LimitError, SchemaError, UnsupportedSchema
+from constrain.errors import LimitError, RelaxError, SchemaError, UnsupportedSchema
 from constrain.limits import Limits, Meter
 from constrain.schema import schema_grammar
 from constrain.schema.support import DRAFTS, KEYWORDS, support_table
@@ -21,6 +21,9 @@ DRAFT = {
     "2019-09": "https://json-schema.org/draft/2019-09/schema",
     "2020-12": "https://json-schema.org/draft/2020-12/schema",
 }
+
+
+TOO_SHORT = {"type": "string", "minLength": 5, "maxLength": 3}
 
 
 def accepts(schema: Any, text: str, **options: Any) -> bool:
@@ -194,7 +197,44 @@ def test_relax_leaves_a_keyword_out_and_says_so(relax: str) -> None:
     }
     assert schema_grammar(schema, relax=[relax]).relaxed == ["uniqueItems@#/properties/a"]
     assert accepts(schema, '{"a":[1,1]}', relax=[relax])
-    assert isinstance(refusal(schema, relax=["uniqueItems@/properties/b"]), UnsupportedSchema)
+
+
+@pytest.mark.parametrize(
+    ("relax", "words"),
+    [
+        (
+            "maximum@/nowhere",
+            "there is no schema at #/nowhere; the schema has maximum@/properties/a",
+        ),
+        ("maximum@#/properties", "at #/properties there is a, b; the schema has maximum@"),
+        ("maximum@", "at # there is properties; the schema has maximum@/properties/a"),
+        (
+            "pattern@/properties/a",
+            "at #/properties/a there is type, maximum; the schema has no pat",
+        ),
+    ],
+)
+def test_relax_at_a_place_without_the_keyword_is_an_error(relax: str, words: str) -> None:
+    schema = {"properties": {"a": {"type": "integer", "maximum": 3}, "b": {}}}
+    error = refusal(schema, relax=[relax])
+    assert isinstance(error, RelaxError)
+    assert words in error.reason
+    assert error.relax == relax
+
+
+def test_relax_at_a_place_of_another_document() -> None:
+    schema = {"$ref": "http://example.org/a.json"}
+    other = ("http://example.org/a.json", {"properties": {"a": {"maximum": 3}}})
+    relax = "maximum@http://example.org/a.json#/properties/a"
+    assert accepts(schema, '{"a":7}', refs=[other], relax=[relax])
+    assert not accepts(schema, '{"a":7}', refs=[other])
+
+
+def test_what_can_be_relaxed_says_so() -> None:
+    error = refusal({"format": "regex"})
+    assert isinstance(error, UnsupportedSchema) and error.relaxable
+    assert str(error).endswith("; relax=['format'] leaves it unenforced")
+    assert not refusal({"$schema": DRAFT["4"].replace("04", "03")}).relaxable  # type: ignore[attr-defined]
 
 
 def test_relax_names_only_what_it_met() -> None:
@@ -205,12 +245,31 @@ def test_relax_names_only_what_it_met() -> None:
     ("schema", "pointer", "words"),
     [
         (False, "", "false allows nothing"),
-        ({"type": "integer", "minimum": 3, "maximum": 2}, "", "maximum, minimum, type"),
-        ({"allOf": [{"type": "string"}, {"type": "null"}]}, "/allOf/1", "clashes"),
+        ({"type": "integer", "minimum": 3, "maximum": 2}, "/maximum", "clashes with minimum 3"),
+        ({"allOf": [{"type": "string"}, {"type": "null"}]}, "/allOf/1/type",
+         'clashes with type "string" at #/allOf/0/type'),
         ({"type": "object", "properties": {"a": {"enum": [1], "type": "string"}}, "required": ["a"]},
-         "/properties/a", "no value"),
-        ({"type": "object", "required": ["b"], "propertyNames": {"maxLength": 0}}, "", "'b'"),
-        ({"type": "string", "pattern": "^abc$", "maxLength": 2}, "", "maxLength, pattern"),
+         "/properties/a/enum", 'enum [1] clashes with type "string": no value satisfies both'),
+        ({"type": "object", "required": ["b"], "propertyNames": {"maxLength": 0}}, "/required",
+         "'b'"),
+        ({"type": "string", "pattern": "^abc$", "maxLength": 2}, "/maxLength",
+         'maxLength 2 clashes with pattern "^abc$"'),
+        ({"type": "object", "required": ["a"], "properties": {"a": {
+            "type": "object", "required": ["b"], "properties": {"b": {
+                "type": "array", "minItems": 1, "items": TOO_SHORT}}}}},
+         "/properties/a/properties/b/items/maxLength", "maxLength 3 clashes with minLength 5"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"minLength": 5}, TOO_SHORT]}}},
+         "/$defs/a/allOf/1/maxLength", "clashes"),
+        ({"type": "array", "prefixItems": [{}, TOO_SHORT], "minItems": 2},
+         "/prefixItems/1/maxLength", "clashes"),
+        ({"type": "array", "contains": TOO_SHORT}, "/contains/maxLength", "clashes"),
+        ({"anyOf": [TOO_SHORT, {"type": "null", "enum": [1]}]}, "/anyOf",
+         "none of the 2 branches of anyOf can be satisfied; of the first: maxLength 3 clashes"),
+        ({"type": "object", "minProperties": 2, "properties": {"a": {}},
+          "additionalProperties": False}, "/additionalProperties", "clashes with minProperties 2"),
+        ({"const": "\ud800"}, "/const", "lone surrogate"),
+        ({"enum": ["a\udc00"]}, "/enum", "lone surrogate"),
+        ({"enum": []}, "/enum", "lists no value"),
     ],
 )  # fmt: skip
 def test_an_unsatisfiable_schema_says_what_clashes_where(
@@ -218,7 +277,7 @@ def test_an_unsatisfiable_schema_says_what_clashes_where(
 ) -> None:
     error = refusal(schema)
     assert type(error) is SchemaError
-    assert error.pointer == pointer
+    assert error.pointer + (f"/{error.keyword}" if error.keyword else "") == pointer
     assert words in error.reason
 
 
@@ -377,3 +436,11 @@ def test_the_support_table_lists_every_keyword_once() -> None:
     assert [row[0] for row in rows] == list(KEYWORDS)
     assert all(row[1] and row[2] for row in rows)
     assert all(0 <= k.since <= k.until < len(DRAFTS) for k in KEYWORDS.values())
+
+
+@pytest.mark.parametrize(
+    "branches", [[True, True], [{"type": "integer"}, {"type": "integer"}], [{}, True, False]]
+)
+def test_branches_of_one_of_that_always_hold_together(branches: list[object]) -> None:
+    with pytest.raises(SchemaError, match="exactly one branch of oneOf"):
+        schema_grammar({"oneOf": branches})

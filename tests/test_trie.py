@@ -1,5 +1,7 @@
 """The trie: every token once, duplicates share a node, levels are ordered."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,7 @@ from numpy.typing import NDArray
 from tokenizers_on_disk import OPTIONAL, READABLE, need
 
 from constrain.spelling import joined
-from constrain.trie import Trie, build_trie
+from constrain.trie import CHARACTER, GROUPS, SPECIAL, Trie, build_trie
 from constrain.vocabulary import read_vocabulary
 
 
@@ -92,6 +94,61 @@ def test_invariants_hold_for_any_tokens(words: list[bytes]) -> None:
     check(trie, spelled.data, spelled.offsets)
     prefixes = {word[:n] for word in words for n in range(len(word) + 1)} | {b""}
     assert trie.n_nodes == len(prefixes)
+
+
+PIECES = [b"a", b"Z", b"7", b'"', b"\n", b"\xc3\xa9", b"\xe3\x81\x82"]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from(PIECES), max_size=5),
+            st.sampled_from([b"", b"\xc3", b"\xe3\x81"]),
+        ).map(lambda parts: b"".join(parts[0]) + parts[1]),
+        max_size=40,
+    )
+)
+def test_the_outline_says_what_hangs_below_each_node(words: list[bytes]) -> None:
+    """Oracle: the strings themselves. A tail is what remains when whole characters are taken away."""
+    trie = trie_of(words)
+    outline = trie.outline
+    strings = [b""]
+    for node in range(1, trie.n_nodes):
+        strings.append(strings[trie.parent[node]] + trie.byte[node : node + 1].tobytes())
+    stems = [word.decode(errors="ignore").encode() for word in words]
+    for node, string in enumerate(strings):
+        if string.decode(errors="ignore").encode() != string:
+            continue  # within a character
+
+        def in_tree(other: bytes, string: bytes = string) -> bool:
+            rest = other[len(string) :]
+            return other.startswith(string) and not set(rest) & set(SPECIAL)
+
+        first, end = outline.place[node], outline.place[node] + outline.size[node]
+        inside = [n for n, other in enumerate(strings) if in_tree(other)]
+        assert sorted(outline.place[inside]) == list(range(first, end))
+        begin, stop = outline.tokens_before[[first, end]]
+        whole = [t for t, word in enumerate(words) if word and word == stems[t] and in_tree(word)]
+        assert sorted(outline.tokens[begin:stop]) == whole
+        begin, stop = outline.cut_before[[first, end]] + outline.tokens_before[-1]
+        cut = [t for t, word in enumerate(words) if word != stems[t] and in_tree(stems[t])]
+        assert sorted(outline.tokens[begin:stop]) == cut
+        begin, stop = outline.special_before[[first, end]]
+        hanging = [n for n in range(1, trie.n_nodes) if trie.byte[n] in SPECIAL]
+        hanging = [n for n in hanging if in_tree(strings[trie.parent[n]])]
+        assert sorted(outline.specials[begin:stop]) == hanging
+        text = b"".join(strings[n][len(string) :] for n in inside)
+        bits = sum(1 << i for i, group in enumerate(GROUPS) if set(group) & set(text))
+        assert outline.below[node] & ((1 << len(GROUPS)) - 1) == bits
+        assert bool(outline.below[node] >> CHARACTER & 1) == any(b >= 128 for b in text)
+        assert outline.characters[node] == len(string.decode())
+    for count, (begin, stop) in enumerate(pairwise(outline.counted.tolist())):
+        counted = [
+            t for t, w in enumerate(words) if w and w == stems[t] and len(w.decode()) == count
+        ]
+        plain = [t for t in counted if not set(words[t]) & set(SPECIAL)]
+        assert sorted(outline.tokens[begin:stop]) == plain
 
 
 @pytest.mark.parametrize("name", [*READABLE, *OPTIONAL])

@@ -10,9 +10,14 @@ from small_tokenizers import BYTE_LEVEL, METASPACE, document, write
 from tokenizers import Tokenizer, decoders, models
 from tokenizers_on_disk import READABLE, need
 
+from constrain import compile
+from constrain import vocabulary as vocabulary_module
 from constrain.errors import VocabularyError
 from constrain.marks import is_control_mark
+from constrain.pipeline import longest_runs
 from constrain.spelling import BYTE_OF_LETTER
+from constrain.syntax import ByteSet
+from constrain.trie import Trie, build_trie
 from constrain.vocabulary import REASONS, Vocabulary, read_vocabulary, vocab_bytes
 
 EOS = {"id": 9, "content": "<eos>", "special": True}
@@ -407,3 +412,27 @@ def test_more_token_bytes_than_any_real_vocabulary(tmp_path: Path) -> None:
     vocab = {"a" * (1 << 20) + str(n): n + 10 for n in range(65)}
     with pytest.raises(VocabularyError, match="bytes together"):
         read(tmp_path, vocab)
+
+
+def test_the_trie_of_a_vocabulary_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[Trie] = []
+
+    def counted(*arrays: Any) -> Trie:
+        built.append(build_trie(*arrays))
+        return built[-1]
+
+    monkeypatch.setattr(vocabulary_module, "build_trie", counted)
+    vocabulary = Vocabulary.of([b"a", b"b", b"ab", None], eos=[3])
+    for pattern in ("a*", "ab?"):
+        compile(regex=pattern, tokenizer=vocabulary)
+    assert built == [vocabulary.trie]
+
+
+def test_the_longest_run_of_a_token() -> None:
+    generator = random.Random(7)
+    for _ in range(300):
+        lengths = [generator.choice((0, 1, 1, 2, 3, 7, 20)) for _ in range(generator.randrange(9))]
+        tokens = [bytes(generator.choices(b"abcd", k=length)) for length in lengths]
+        members = bytes(generator.choices(b"abcd", k=generator.randrange(3)))
+        expected = max((sum(byte in members for byte in token) for token in tokens), default=0)
+        assert longest_runs(Vocabulary.of(tokens))(ByteSet.of(members).bits) == expected

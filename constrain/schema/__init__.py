@@ -3,6 +3,7 @@
 Read the modules in the order of the data:
 
     support, validation   the keywords, and what their values must be
+    remarks               names that are nearly keywords, and constrain nothing
     documents             drafts, references, where a schema stands
     reading, unevaluated  keywords that combine schemas, to Boolean formulas of atoms
     formulas              those formulas, in canonical form
@@ -10,7 +11,11 @@ Read the modules in the order of the data:
     shapes, arrays, objects, languages, strings, numbers, formats   sets of values and their algebra
     world                 formulas to shapes
     plans, writing        what is written of an object or array, and how
+    key_trie              the names of many optional members, left-factored
     lowering, trees       the grammar, and which parts are frames
+    apart, diagnosis      why nothing satisfies a schema
+    blame                 which keyword forbids a part of an instance
+    choice                which parts are worth a frame
 
 Rule one: each constraint is enforced exactly, or the compile fails and names it. What is generated
 is a subset of what the schema allows; every text that is generated satisfies it.
@@ -22,22 +27,29 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from constrain.errors import LimitError
 from constrain.limits import Meter
 from constrain.schema import formats
-from constrain.schema.diagnosis import explain
 from constrain.schema.documents import Documents, Reference
 from constrain.schema.layout import layout as find_layout
 from constrain.schema.lowering import FrameMode, Kind, Lowering
 from constrain.schema.reading import Reader
+from constrain.schema.remarks import remarks
+from constrain.schema.trees import BESIDE
 
 if TYPE_CHECKING:
     from constrain.syntax import Grammar
 
 __all__ = ["SchemaResult", "schema_grammar"]
 
-_STACK = 50_000
+_STACK = (
+    20_000  # Python frames: more would not fit into a stack of 8 MiB, as C calls come in between
+)
+_LIMITS: list[int] = []  # of recursion, as found by the compiles that are under way
+_LOCK = Lock()
 
 
 @dataclass(slots=True)
@@ -50,7 +62,7 @@ class SchemaResult:
     relaxed : list[str]
         What was left unenforced on purpose, as KEYWORD@POINTER.
     notes : list[str]
-        Bounds that were tightened on purpose.
+        Bounds that were tightened on purpose, and keywords that look misspelt.
     choices : dict[str, Any]
         The options that shaped the texts.
     """
@@ -61,20 +73,32 @@ class SchemaResult:
     choices: dict[str, Any]
     _lowering: Lowering
     _mode: FrameMode
-    _kinds: frozenset[Kind] = field(default_factory=frozenset)
+    _kinds: dict[Kind, str] = field(default_factory=dict)
 
     @property
     def frames(self) -> list[tuple[str, str]]:
         """The frames and why each is one."""
         return [(name, frame.why) for name, frame in self.grammar.frames.items()]
 
-    def widened(self, byte: int) -> SchemaResult | None:
-        """Return the result with all parts that begin or end with a byte as frames.
+    def widened(self, byte: int | None) -> SchemaResult | None:
+        """Return the result with more frames.
 
-        For the answer to a ``FrameConflict``; None if they are frames already, or if the mode
-        forbids it.
+        Parameters
+        ----------
+        byte : int | None
+            All parts that begin or end with it become frames, for the answer to a
+            ``FrameConflict``; all parts of any kind if it is None, for that to a ``LimitError``.
+
+        Returns
+        -------
+        SchemaResult | None
+            None if they are frames already, or if the mode forbids it.
         """
-        kinds = self._kinds | _KINDS.get(chr(byte), frozenset(("{", "[", '"')))
+        everything: tuple[Kind, ...] = ("{", "[", '"')
+        more, why = everything, "large"
+        if byte is not None:
+            more, why = _KINDS.get(chr(byte), everything), BESIDE
+        kinds = dict.fromkeys(more, why) | self._kinds
         if kinds == self._kinds or self._mode == "never":
             return None
         with _deep_stack():
@@ -90,12 +114,12 @@ class SchemaResult:
         )
 
 
-_KINDS: dict[str, frozenset[Kind]] = {
-    "{": frozenset(("{",)),
-    "}": frozenset(("{",)),
-    "[": frozenset(("[",)),
-    "]": frozenset(("[",)),
-    '"': frozenset(('"',)),
+_KINDS: dict[str, tuple[Kind, ...]] = {
+    "{": ("{",),
+    "}": ("{",),
+    "[": ("[",),
+    "]": ("[",),
+    '"': ('"',),
 }
 
 
@@ -144,9 +168,12 @@ def schema_grammar(
     meter = meter or Meter()
     with _deep_stack():
         documents = Documents(schema, refs, meter)
-        reader = Reader(documents, relax, meter, exact=_is_exact((schema, *(c for _, c in refs))))
+        exact = formats.all_exact((schema, *(contents for _, contents in refs)))
+        reader = Reader(documents, relax, meter, exact=exact)
         root = reader.formula(documents.root)
         if not reader.world.possible(root):
+            from constrain.schema.diagnosis import explain  # for bad news only
+
             raise explain(reader)
         lowering = Lowering(
             reader,
@@ -156,7 +183,8 @@ def schema_grammar(
             cap_length=cap_length,
             cap_items=cap_items,
         )
-        grammar = lowering.grammar(frames)
+        lowering.notes |= dict.fromkeys(remarks(schema, refs))
+        grammar = lowering.grammar(frames, {})
     choices = {
         "layout": layout,
         "open": open,
@@ -169,27 +197,19 @@ def schema_grammar(
     )
 
 
-def _is_exact(documents: Iterable[Any]) -> bool:
-    """Return whether no document has a format that is enforced by a subset."""
-    stack = list(documents)
-    while stack:
-        value = stack.pop()
-        if isinstance(value, dict):
-            name = value.get("format")
-            if isinstance(name, str) and name in formats.NAMES and not formats.is_exact(name):
-                return False
-            stack.extend(value.values())
-        elif isinstance(value, list):
-            stack.extend(value)
-    return True
-
-
 @contextmanager
 def _deep_stack() -> Iterator[None]:
-    """Let recursive functions go as deep as schemas may nest (Python frames are on the heap)."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, _STACK))
+    """Let recursive functions go as deep as schemas may nest (``Meter.descend`` bounds it)."""
+    with _LOCK:
+        _LIMITS.append(sys.getrecursionlimit())
+        sys.setrecursionlimit(max(_LIMITS[-1], _STACK))
     try:
         yield
+    except RecursionError as error:
+        raise LimitError("nested calls", _STACK + 1, _STACK) from error
     finally:
-        sys.setrecursionlimit(before)
+        with _LOCK:  # the limit is that of all threads: the last one out puts back the first
+            before = _LIMITS[0]
+            _LIMITS.pop()
+            if not _LIMITS:
+                sys.setrecursionlimit(before)

@@ -69,6 +69,7 @@ def meet(world: World, left: ArrayShape, right: ArrayShape) -> ArrayShape | None
     """Return the intersection of two records, or None if it is empty."""
     both = world.formulas.conjunction
     length = max(len(left.prefix), len(right.prefix))
+    world.meter.spend(64 + 16 * length)
     record = ArrayShape(
         tuple(both(left.at(i), right.at(i)) for i in range(length)),
         both(left.rest, right.rest),
@@ -96,6 +97,7 @@ def minus(world: World, left: ArrayShape, right: ArrayShape) -> list[ArrayShape]
             "a repeated item cannot be enforced (uniqueItems stands under not, oneOf or if)",
             right.unique,
             "uniqueItems",
+            relaxable=True,
         )
     return [piece for piece in (tidy(world, p) for p in pieces) if piece is not None]
 

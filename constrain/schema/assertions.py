@@ -8,10 +8,12 @@ to itself inside. A finite set of values (``enum``, ``const``) is an atom of its
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from constrain.errors import PatternError
+from constrain.errors import LimitError, PatternError
 from constrain.schema import arrays, formats, numbers, objects, strings, values
 from constrain.schema.formulas import FALSE, TRUE, Formula
 from constrain.schema.shapes import (
@@ -63,7 +65,7 @@ KEYWORDS: frozenset[str] = frozenset(("type", "nullable", *_NUMBER, *_STRING, *_
 
 def shape(reader: Reader, world: World, location: Location) -> Shape:
     """Return the values that a schema's own assertions allow."""
-    kinds = _kinds(reader, location)
+    kinds = kinds_of(reader, location)
     return Shape(
         null="null" in kinds,
         booleans=frozenset((False, True)) if "boolean" in kinds else frozenset(),
@@ -80,7 +82,8 @@ def only_objects(world: World, records: tuple[ObjectShape, ...]) -> Shape:
     return Shape(none.null, none.booleans, none.numbers, none.strings, none.arrays, records)
 
 
-def _kinds(reader: Reader, location: Location) -> set[str]:
+def kinds_of(reader: Reader, location: Location) -> set[str]:
+    """Return the JSON types that ``type`` and ``nullable`` leave."""
     kinds = reader.get(location, "type")
     if kinds is None:
         return {"null", "boolean", "number", "string", "array", "object"}
@@ -107,19 +110,24 @@ def _numbers(reader: Reader, world: World, location: Location, kinds: set[str]) 
 
 
 def _number_languages(reader: Reader, location: Location) -> Iterable[DFA]:
+    meter = reader.meter
     for keyword, bound in (("minimum", numbers.at_least), ("maximum", numbers.at_most)):
         strict = "exclusiveMinimum" if keyword == "minimum" else "exclusiveMaximum"
         value, edge = reader.get(location, keyword), reader.get(location, strict)
-        if value is not None:
-            exclusive = location.draft == DRAFT4 and edge is True
-            yield bound(values.number(value), exclusive)
-        if is_number(edge):
-            yield bound(values.number(edge), True)
+        edges = [(value, location.draft == DRAFT4 and edge is True)] if value is not None else []
+        edges += [(edge, True)] if is_number(edge) else []
+        for number, exclusive in edges:
+            limit = values.number(number)
+            key = (keyword, limit, exclusive)
+            yield reader.once(key, partial(bound, limit, exclusive, meter))
     factor = reader.get(location, "multipleOf")
     if factor is not None:
+        meter.where = f"#{location.pointer}/multipleOf"
         try:
-            yield numbers.multiple_of(Fraction(values.number(factor)))
-        except ValueError as error:
+            yield numbers.multiple_of(Fraction(values.number(factor)), meter)
+        except LimitError as error:
+            if error.where:  # one of the limits of the compile
+                raise
             raise reader.unsupported(str(error), location, "multipleOf") from error
 
 
@@ -147,7 +155,7 @@ def _texts(reader: Reader, world: World, location: Location) -> Steps:
 def pattern_language(reader: Reader, pattern: str, location: Location, keyword: str) -> DFA:
     """Return the texts in which a pattern of a schema finds a match."""
     try:
-        return strings.from_pattern(pattern, reader.meter)
+        return reader.once(pattern, lambda: strings.from_pattern(pattern, reader.meter))
     except PatternError as error:
         reason = f"{error.reason}, at position {error.span[0]} of {pattern!r}"
         raise reader.unsupported(reason, location, keyword) from error
@@ -232,14 +240,13 @@ def _record(reader: Reader, world: World, location: Location) -> ObjectShape:
         if names is not space.everything and not names.matches(data):
             value = FALSE
         slots[name] = Slot(name, value, name not in required, Origin.DECLARED)
-    record = ObjectShape(tuple(slots.values()), rest)
+    undeclared = ObjectShape(rest=rest)
     for name in reader.get(location, "required") or ():
         if name not in slots:
-            allowed = record.at(name)
-            record = record.put(Slot(name, allowed.value, False, allowed.origin))
+            slots[name] = replace(undeclared.at(name), optional=False)
     least, most = reader.get(location, "minProperties"), reader.get(location, "maxProperties")
     return ObjectShape(
-        record.slots, record.rest, (), int(least or 0), None if most is None else int(most)
+        tuple(slots.values()), rest, (), int(least or 0), None if most is None else int(most)
     )
 
 
@@ -306,7 +313,7 @@ def of_values(world: World, listed: list[Any]) -> Shape:
         null=any(value is None for value in listed),
         booleans=frozenset(value for value in listed if isinstance(value, bool)),
         numbers=space.join_all(numbers.value(number) for number in exact),
-        strings=world.texts.of(strings.literals(texts)),
+        strings=world.texts.of(world.texts.literals(texts)),
         arrays=arrays.join(found_arrays),
         objects=objects.join(world, found),
     )

@@ -39,7 +39,7 @@ _DRAFT_OF = {
     "json-schema.org/schema": DRAFT2020,
 }
 _LATEST = DRAFT2020
-_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_REFERENCES = frozenset(("$ref", "$dynamicRef", "$recursiveRef"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,22 +106,26 @@ class Documents:
         walk(schema, self.draft, meter.limits.max_depth)
         self._kept = (schema, references)  # pointers are found by identity
         self._pointers: dict[int, str] = {}
-        self._enter(schema, "")
+        self._schemas: dict[str, dict[str, Any]] = {}
         self._resolved: dict[tuple[str, str], Location] = {}
-        resolver = None
-        if any(name in self._names for name in _REFERENCES):
-            resolver = self._resolver(schema, references)
+        resolver = self._resolver(schema, references) if _has_references(schema) else None
         self.root = Location(schema, "", self.draft, resolver)
 
+    @property
+    def schemas(self) -> dict[str, dict[str, Any]]:
+        """All objects in all documents by pointer, whether schemas or not."""
+        if not self._schemas:
+            self._enter(self.root.schema, "")
+        return self._schemas
+
     def _enter(self, document: Any, prefix: str) -> None:
-        """Note the pointer of every array and object of a document, and all member names."""
-        self._names: set[str] = getattr(self, "_names", set())
+        """Note the pointer of every array and object of a document."""
         stack: list[tuple[Any, str]] = [(document, prefix)]
         while stack:
             value, pointer = stack.pop()
             if isinstance(value, dict):
                 self._pointers.setdefault(id(value), pointer)
-                self._names.update(value)
+                self._schemas[pointer] = value
                 stack.extend((v, f"{pointer}/{escaped(k)}") for k, v in value.items())
             elif isinstance(value, list):
                 self._pointers.setdefault(id(value), pointer)
@@ -130,6 +134,7 @@ class Documents:
     def _resolver(self, schema: Any, references: Sequence[Reference]) -> Resolver[Any]:
         from referencing import Registry
 
+        self._enter(schema, "")
         registry: Registry[Any] = Registry(retrieve=_retrieve)  # type: ignore[call-arg]
         for uri, contents in references:
             resource = _resource(contents, self.draft)
@@ -188,6 +193,8 @@ class Documents:
         assert resolver is not None
         try:
             resolved = resolver.lookup(reference)
+            # Refused as well where an $id is no URI of a document, such as "#x".
+            whole = resolved.resolver.lookup("").contents
         except (PointerToNowhere, InvalidAnchor, Unresolvable) as error:
             reason = f"the reference {reference!r} leads nowhere"
             if isinstance(error, Unresolvable) and not isinstance(
@@ -196,7 +203,6 @@ class Documents:
                 reason += "; give its document beside the schema"
             raise SchemaError(reason, location.pointer, keyword) from error
         contents = resolved.contents
-        whole = resolved.resolver.lookup("").contents
         if id(whole) not in self._pointers:
             self._enter(whole, f"{base_uri(resolved.resolver)}#")
         draft = draft_of(whole, location.draft, location.pointer)
@@ -234,6 +240,20 @@ class Documents:
             elif isinstance(value_here, list):
                 stack.extend(value_here)
         return list(found.values())
+
+
+def _has_references(document: Any) -> bool:
+    """Return whether some object of a document has a member with the name of a reference."""
+    stack = [document]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            if not _REFERENCES.isdisjoint(value):
+                return True
+            stack.extend(value.values())
+        elif isinstance(value, list):
+            stack.extend(value)
+    return False
 
 
 def _resource(contents: Any, draft: int) -> Resource[Any]:

@@ -30,7 +30,7 @@ The notation is that of the text dialect; each piece is named after its rule in 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from constrain.algebra import difference, intersection, union
 from constrain.determinize import language as automaton
@@ -39,7 +39,7 @@ from constrain.schema.strings import length
 from constrain.syntax import Embed, Literal, Repeat, concat, optional, star
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from constrain.dfa import DFA
 
@@ -259,6 +259,21 @@ def _language(name: str) -> DFA:
 def is_exact(name: str) -> bool:
     """Return whether the language is the whole format."""
     return name not in _UPPER
+
+
+def all_exact(documents: Iterable[Any]) -> bool:
+    """Return whether no document has a format that is enforced by a subset."""
+    stack = list(documents)
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            name = value.get("format")
+            if isinstance(name, str) and name in NAMES and not is_exact(name):
+                return False
+            stack.extend(value.values())
+        elif isinstance(value, list):
+            stack.extend(value)
+    return True
 
 
 @cache

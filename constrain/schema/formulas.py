@@ -11,12 +11,16 @@ formulas over them: whatever intersections and complements arise on the way thro
 schema, sooner or later a known formula comes back, and what is known by its number is built once.
 
 Atoms are tested in the order of their numbers, smallest first. Cost: a connective is linear in the
-product of the sizes of its operands; the diagrams of schemas are small.
+product of the sizes of its operands. The diagrams of schemas are small, but those of some functions
+double with every atom, whatever the order; so their steps are counted and the clock is read.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from constrain.limits import Meter
 
 Formula: TypeAlias = int
 
@@ -27,7 +31,8 @@ TRUE: Formula = 1
 class Formulas:
     """The table of all formulas made so far; a formula is an index into it."""
 
-    def __init__(self) -> None:
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
         top = 1 << 62  # a test after every atom
         self._nodes: list[tuple[int, Formula, Formula]] = [(top, 0, 0), (top, 1, 1)]
         self._numbers: dict[tuple[int, Formula, Formula], Formula] = {}
@@ -73,23 +78,43 @@ class Formulas:
 
     def choice(self, test: Formula, high: Formula, low: Formula) -> Formula:
         """Return ``high`` where the test holds and ``low`` where it does not."""
+        whole = (test, high, low)
+        known = self._known(whole)
+        if known is not None:
+            return known
+        open_ = [whole]
+        while open_:  # as deep as there are atoms: no recursion
+            key = test, high, low = open_[-1]
+            atom = min(self._nodes[test][0], self._nodes[high][0], self._nodes[low][0])
+            branches: list[Formula] = []
+            for holds in (True, False):
+                branch = (
+                    self._cofactor(test, atom, holds),
+                    self._cofactor(high, atom, holds),
+                    self._cofactor(low, atom, holds),
+                )
+                known = self._known(branch)
+                if known is None:
+                    open_.append(branch)
+                else:
+                    branches.append(known)
+            if len(branches) == 2:
+                open_.pop()
+                self._memo[key] = self._node(atom, branches[0], branches[1])
+                self._meter.require(
+                    "nodes of formulas", len(self._memo), self._meter.limits.max_nodes
+                )
+        return self._memo[whole]
+
+    def _known(self, key: tuple[Formula, Formula, Formula]) -> Formula | None:
+        test, high, low = key
         if test == TRUE or high == low:
             return high
         if test == FALSE:
             return low
         if high == TRUE and low == FALSE:
             return test
-        key = (test, high, low)
-        known = self._memo.get(key)
-        if known is not None:
-            return known
-        atom = min(self._nodes[test][0], self._nodes[high][0], self._nodes[low][0])
-        branches = [
-            self.choice(*(self._cofactor(part, atom, holds) for part in key))
-            for holds in (True, False)
-        ]
-        result = self._memo[key] = self._node(atom, branches[0], branches[1])
-        return result
+        return self._memo.get(key)
 
     def _cofactor(self, formula: Formula, atom: int, holds: bool) -> Formula:
         number, high, low = self._nodes[formula]

@@ -107,11 +107,20 @@ class Texts:
         self.everything: Steps = ((0, self.space.everything),)
         self.nothing: Steps = ((0, self.space.nothing),)
         self._lengths: dict[tuple[int, int | None], DFA] = {}
-        self._spelled: dict[DFA, DFA] = {}
+        self._literals: dict[tuple[str, ...], DFA] = {}
 
     def of(self, language: DFA) -> Steps:
         """Return the set of the texts of a language."""
         return ((0, self.space.intern(language)),)
+
+    def literals(self, texts: Iterable[str]) -> DFA:
+        """Return the language of some texts (``strings.literals``), made once."""
+        key = tuple(texts)
+        language = self._literals.get(key)
+        if language is None:
+            language = self.space.intern(strings.literals(key))
+            self._literals[key] = language
+        return language
 
     def between(self, minimum: int, maximum: int | None) -> Steps:
         """Return the texts of ``minimum`` to ``maximum`` code points."""
@@ -156,13 +165,6 @@ class Texts:
             counted = self.space.intern(strings.length(minimum, maximum, self.space.meter))
             self._lengths[minimum, maximum] = counted
         return self.space.meet(language, counted)
-
-    def spelled(self, language: DFA) -> DFA:
-        """Return the JSON spelling of a language (``strings.spell``)."""
-        spelled = self._spelled.get(language)
-        if spelled is None:
-            spelled = self._spelled[language] = strings.spell(language, self.space.meter)
-        return spelled
 
     def flat(self, steps: Steps) -> DFA:
         """Return the set as one automaton, however long its lengths."""

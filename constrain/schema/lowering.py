@@ -5,8 +5,9 @@ Each becomes a shape once; its array and object records become ``Part``s. Then i
 parts are *frames* (``constrain.syntax``):
 
 1. what lies on a cycle: recursion, and free JSON values, which contain themselves;
-2. what is counted: strings and arrays with large bounds;
-3. every array and object, if inlining all the others would make the automaton large, or if asked to.
+2. what is counted: strings, arrays and objects with large bounds;
+3. what is large and stands in many places, as ``constrain.schema.choice`` weighs it, strings too;
+4. every array and object, if asked to.
 
 Everything else is inlined. An inlined part and a frame must not begin with the same byte where both
 are possible; whoever builds the automaton finds that out exactly, and ``Lowering.grammar`` is then
@@ -17,12 +18,12 @@ Parts are lowered children first, so nothing here recurses as deep as the schema
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 from typing import Literal as Choice
 
-from constrain.schema import plans
+from constrain.schema import numbers, plans
+from constrain.schema.choice import PLAIN
 from constrain.schema.plans import Plan
 from constrain.schema.shapes import ArrayShape
 from constrain.schema.trees import Tree, strong_components
@@ -31,8 +32,9 @@ from constrain.schema.write_objects import write_object
 from constrain.syntax import EPSILON, Grammar, Node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
+    from constrain.dfa import DFA
     from constrain.schema.formulas import Formula
     from constrain.schema.layout import Layout
     from constrain.schema.reading import Reader
@@ -42,11 +44,9 @@ if TYPE_CHECKING:
 FrameMode: TypeAlias = Choice["never", "needed", "always"]
 Kind: TypeAlias = Choice["{", "[", '"']
 
-LARGE_TREE = 60_000
-"""Above so many NFA states of the inlined tree, all arrays and objects become frames."""
 _HUGE = 1 << 40
-BRACKETS: frozenset[Kind] = frozenset(("{", "["))
-STRINGS: frozenset[Kind] = frozenset(('"',))
+_BRACKETS: tuple[Kind, Kind] = ("{", "[")
+_ASKED_FOR = "always"
 
 
 @dataclass(eq=False, slots=True)
@@ -109,6 +109,7 @@ class Lowering:
         self.root = root
         self.notes: dict[str, None] = {}
         self.parts: dict[ArrayShape | Plan, Part] = {}
+        self._numbers: dict[DFA, Node] = {}
         self.places: dict[Formula, _Place] = {}
         self._explore()
         self.order = self._mark_cycles()
@@ -141,15 +142,21 @@ class Lowering:
         part = self.parts.get(record)
         if part is None:
             part = self.parts[record] = Part(kind, record, where)
-            asked: dict[Formula, None] = {}
-
-            def place(formula: Formula) -> Node:
-                asked[formula] = None
-                return EPSILON
-
-            self.write(part, place, counting=True, size=lambda _: _HUGE)
-            part.children = list(asked)
+            part.children = list(dict.fromkeys(self._values(part)))
         return part
+
+    def _values(self, part: Part) -> Iterable[Formula]:
+        """Return the formulas of what stands in a part: the array writer tells which it asks for."""
+        if isinstance(part.record, Plan):
+            return part.record.values()
+        asked: list[Formula] = []
+
+        def place(formula: Formula) -> Node:
+            asked.append(formula)
+            return EPSILON
+
+        self.write(part, place, counting=True, size=lambda _: _HUGE)
+        return asked
 
     def write(
         self,
@@ -164,6 +171,13 @@ class Lowering:
         if isinstance(part.record, Plan):
             return write_object(world, part.record, layout, place, size, counting=counting)
         return write_array(world, part.record, layout, place, size, counting=counting)
+
+    def number(self, language: DFA) -> Node:
+        """Return the node of a set of numbers."""
+        node = self._numbers.get(language)
+        if node is None:
+            node = self._numbers[language] = numbers.node(language)
+        return node
 
     def _capped(self, record: ArrayShape, where: str) -> ArrayShape:
         most = record.maximum
@@ -191,20 +205,19 @@ class Lowering:
 
     # -- the grammar --------------------------------------------------------------------------
 
-    def grammar(self, mode: FrameMode, kinds: Iterable[Kind] = ()) -> Grammar:
-        """Return the grammar, with all parts of the given kinds as frames.
+    def grammar(self, mode: FrameMode, kinds: Mapping[Kind, str]) -> Grammar:
+        """Return the grammar, with all parts of the given kinds as frames; kinds say why.
 
         Raises
         ------
         SchemaError
             If nothing can be written, or if ``mode`` is ``"never"`` and something is recursive.
         """
-        asked: frozenset[Kind] = frozenset(kinds)
-        all_of = asked | BRACKETS if mode == "always" else asked
-        tree = Tree(self, mode, all_of)
-        if mode == "needed" and not all_of and tree.total() > LARGE_TREE:
-            all_of = BRACKETS
-            tree = Tree(self, mode, all_of)
-        if all_of >= BRACKETS and '"' not in all_of and tree.counts_strings:
-            tree = Tree(self, mode, all_of | STRINGS)
+        if mode == "always":
+            kinds = dict.fromkeys(_BRACKETS, _ASKED_FOR) | dict(kinds)
+        tree = Tree(self, mode, kinds, {})
+        if mode != "never" and (tree.frames or tree.total() > PLAIN):
+            shared = tree.worthwhile()
+            if shared:
+                tree = Tree(self, mode, kinds, shared)
         return tree.grammar()

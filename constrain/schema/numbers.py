@@ -31,9 +31,10 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
-from constrain.algebra import contains, count, difference, intersection, words
+from constrain.algebra import contains, difference, intersection, is_finite, words
 from constrain.determinize import language
 from constrain.errors import LimitError
+from constrain.limits import Meter
 from constrain.minimize import minimal_dfa
 from constrain.pattern import parse
 from constrain.syntax import Embed, Node
@@ -94,29 +95,45 @@ def _grammar() -> tuple[Node, Node]:
     return number, parse(r"-?(0|[1-9][0-9]*)", "bytes")
 
 
-def at_least(bound: Fraction, exclusive: bool = False) -> DFA:
+def at_least(bound: Fraction, exclusive: bool = False, meter: Meter | None = None) -> DFA:
     """Return the numbers greater than ``bound``, and itself unless ``exclusive``."""
-    return _compared(bound, {1} if exclusive else {0, 1})
+    return _compared(bound, {1} if exclusive else {0, 1}, meter)
 
 
-def at_most(bound: Fraction, exclusive: bool = False) -> DFA:
+def at_most(bound: Fraction, exclusive: bool = False, meter: Meter | None = None) -> DFA:
     """Return the numbers less than ``bound``, and itself unless ``exclusive``."""
-    return _compared(bound, {-1} if exclusive else {-1, 0})
+    return _compared(bound, {-1} if exclusive else {-1, 0}, meter)
 
 
 def value(number: Fraction) -> DFA:
     """Return one number, in all its spellings."""
-    return _compared(number, {0})
+    whole, fraction = _split(number)
+    steps = [_DIGITS[digit] for digit in whole]
+    if fraction:
+        steps += [_POINT, *(_DIGITS[digit] for digit in fraction)]
+    moves: list[dict[int, int]] = [{}, *({i + 2: bits} for i, bits in enumerate(steps))]
+    moves.append({})
+    end = len(steps) + 1  # state 0 reads the sign, states 1 to end the digits
+    if number >= 0:
+        moves[0].update(moves[1])
+    if number <= 0:
+        moves[0][1] = _MINUS
+    if fraction:
+        moves[end] = {end: _DIGITS[0]}
+    else:
+        moves[end] = {end + 1: _POINT}
+        moves += [{end + 2: _DIGITS[0]}, {end + 2: _DIGITS[0]}]
+    return minimal_dfa([state in (end, end + 2) for state in range(len(moves))], moves)
 
 
-def multiple_of(step: Fraction) -> DFA:
+def multiple_of(step: Fraction, meter: Meter | None = None) -> DFA:
     """Return the multiples of ``step`` > 0.
 
     Raises
     ------
     LimitError
         If ``step`` has too many significant digits: its automaton has about as many states as the
-        number that they form.
+        number that they form. Or if the time is up.
     """
     scaled, places = _scaled(step)
     if scaled > _MAX_REMAINDERS:
@@ -124,8 +141,8 @@ def multiple_of(step: Fraction) -> DFA:
 
     def digits(state: State) -> dict[State, int]:
         phase, _, remainder, place = state
-        if phase in (_POINTED, _FRACTION) and place == places:
-            return {(_FRACTION, 0, remainder, place): _DIGITS[0]}
+        if phase in (_POINTED, _FRACTION) and place == places:  # only zeros may follow, if any
+            return {} if remainder else {(_FRACTION, 0, remainder, place): _DIGITS[0]}
         in_fraction = phase in (_POINTED, _FRACTION)
         row: dict[State, int] = {}
         for digit, bit in enumerate(_DIGITS):
@@ -137,20 +154,17 @@ def multiple_of(step: Fraction) -> DFA:
     def accepts(state: State) -> bool:
         return state[2] * pow(10, places - state[3], scaled) % scaled == 0
 
-    return _automaton(digits, accepts)
+    return _automaton(digits, accepts, meter)
 
 
-def _compared(bound: Fraction, wanted: Collection[int]) -> DFA:
+def _compared(bound: Fraction, wanted: Collection[int], meter: Meter | None) -> DFA:
     """Return the numbers that compare with ``bound`` as wanted: -1 less, 0 equal, 1 greater.
 
     The magnitudes are compared. In a state (phase, side, place, order): ``side`` is the sign of the
     text, ``place`` the digits of the integer part or of the fraction that have been read, and
     ``order`` how they compare with as many digits of the bound.
     """
-    scaled, places = _scaled(bound)
-    text = str(scaled).rjust(places + 1, "0")
-    whole = [int(digit) for digit in text[: len(text) - places]]
-    fraction = [int(digit) for digit in text[len(text) - places :]]
+    whole, fraction = _split(bound)
     sign = (bound > 0) - (bound < 0)
 
     def of_integer(place: int, order: int) -> int:
@@ -183,7 +197,7 @@ def _compared(bound: Fraction, wanted: Collection[int]) -> DFA:
             order = 1
         return side * order in wanted
 
-    return _automaton(digits, accepts)
+    return _automaton(digits, accepts, meter)
 
 
 def _compare(left: int, right: int) -> int:
@@ -216,7 +230,15 @@ def node(dfa: DFA) -> Node:
     if contains(integers(), dfa):
         return Embed(intersection(dfa, _without_fraction()))
     shortest = intersection(dfa, _shortest())
-    return Embed(shortest if count(shortest) is not None else difference(dfa, _negative_zeros()))
+    return Embed(shortest if is_finite(shortest) else difference(dfa, _negative_zeros()))
+
+
+def _split(number: Fraction) -> tuple[list[int], list[int]]:
+    """Return the digits before and after the point of a number's shortest spelling; see ``_scaled``."""
+    scaled, places = _scaled(number)
+    text = str(scaled).rjust(places + 1, "0")
+    digits = [int(digit) for digit in text]
+    return digits[: len(digits) - places], digits[len(digits) - places :]
 
 
 def _scaled(number: Fraction) -> tuple[int, int]:
@@ -245,7 +267,9 @@ def _scaled(number: Fraction) -> tuple[int, int]:
 
 
 def _automaton(
-    digits: Callable[[State], dict[State, int]], accepts: Callable[[State], bool]
+    digits: Callable[[State], dict[State, int]],
+    accepts: Callable[[State], bool],
+    meter: Meter | None,
 ) -> DFA:
     """Return the automaton of spellings whose digits are followed by ``digits``.
 
@@ -253,6 +277,7 @@ def _automaton(
     point are followed here: the sign by setting the second entry to -1, the point by
     ``_POINTED``.
     """
+    meter = meter or Meter()
     start: State = (_START, 1, 0, 0)
     order: list[State] = [start]
     numbers: dict[State, int] = {start: 0}
@@ -270,5 +295,7 @@ def _automaton(
                 order.append(target)
             row[numbers[target]] = bits
         moves.append(row)
+        if len(moves) % 512 == 0:
+            meter.require("DFA states", len(order), meter.limits.max_states)
     complete = (_ZERO, _INTEGER, _FRACTION)
-    return minimal_dfa([state[0] in complete and accepts(state) for state in order], moves)
+    return minimal_dfa([state[0] in complete and accepts(state) for state in order], moves, meter)

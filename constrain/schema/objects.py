@@ -17,7 +17,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from constrain import algebra
-from constrain.schema import strings
 from constrain.schema.formulas import FALSE
 from constrain.schema.shapes import NameClass, ObjectShape, Origin, Slot, least
 
@@ -37,6 +36,7 @@ def meet(world: World, left: ObjectShape, right: ObjectShape) -> ObjectShape | N
     """Return the intersection of two records, or None if it is empty."""
     slots: list[Slot] = []
     for name in _names(left, right):
+        world.meter.spend(_cost(left, right))
         old = left.at(name)
         slot = _slot_of_both(world, old, right.at(name))
         if not slot.optional and slot != old and not world.possible(slot.value):
@@ -50,6 +50,11 @@ def meet(world: World, left: ObjectShape, right: ObjectShape) -> ObjectShape | N
         least(left.maximum, right.maximum),
     )
     return None if vacant(world, record, ()) else record
+
+
+def _cost(left: ObjectShape, right: ObjectShape) -> int:
+    """Return about what it costs to look up a name in both, in the units of ``Meter.spend``."""
+    return 64 + len(left.slots) + len(right.slots)
 
 
 def _all(slots: Iterable[Slot]) -> list[str]:
@@ -140,6 +145,7 @@ def minus(world: World, left: ObjectShape, right: ObjectShape) -> list[ObjectSha
 def _other_slots(world: World, left: ObjectShape, right: ObjectShape) -> list[ObjectShape]:
     pieces: list[ObjectShape] = []
     for name in _names(left, right):
+        world.meter.spend(_cost(left, right))
         mine, other = left.at(name), right.at(name)
         value = world.formulas.difference(mine.value, other.value)
         missing = mine.optional and not other.optional
@@ -153,7 +159,7 @@ def _other_slots(world: World, left: ObjectShape, right: ObjectShape) -> list[Ob
 def _other_rest(world: World, left: ObjectShape, right: ObjectShape) -> list[ObjectShape]:
     """Return pieces with a member, of a name without slot, whose value the right does not allow."""
     space = world.texts.space
-    named = space.intern(strings.literals(_names(left, right)))
+    named = world.texts.literals(_names(left, right))
     pieces: list[ObjectShape] = []
     for group in left.rest:
         unmatched = space.minus(group.names, named)
@@ -206,12 +212,16 @@ def _without(world: World, record: ObjectShape, names: DFA, value: int) -> Objec
 
 
 def join(world: World, records: list[ObjectShape]) -> tuple[ObjectShape, ...]:
-    """Return the union as a list of records, in which pairs that differ in one name are one."""
+    """Return the union as a list of records, in which pairs that differ in one name are one.
+
+    The clock is read: many records take cubic time.
+    """
     kept: list[ObjectShape] = []
     for record in dict.fromkeys(records):
         new = record
         i = 0
         while i < len(kept) <= MANY_RECORDS:
+            world.meter.spend(16 * _cost(kept[i], new))
             one = _as_one(world, kept[i], new)
             if one is None:
                 i += 1

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from constrain import algebra
 from constrain.errors import UnsupportedSchema
-from constrain.schema import objects, strings
+from constrain.schema import objects
 from constrain.schema.formulas import FALSE, TRUE, Formula
 from constrain.schema.shapes import ObjectShape, Origin, Slot
 
@@ -145,7 +145,7 @@ def _outside(world: World, record: ObjectShape, names: DFA) -> tuple[DFA, list[S
     """Return the names of a demand that have no slot, and the slots (made for few names) it has."""
     space = world.texts.space
     taken = [slot for slot in record.slots if names.matches(_bytes(slot.name))]
-    unnamed = space.minus(names, space.intern(strings.literals(s.name for s in record.slots)))
+    unnamed = space.minus(names, world.texts.literals(s.name for s in record.slots))
     able = [space.meet(unnamed, group.names) for group in record.rest]
     unnamed = space.join_all(able)
     few = algebra.words(unnamed, objects.FEW_NAMES)
@@ -179,11 +179,10 @@ def _order(world: World, record: ObjectShape) -> tuple[tuple[Slot, ...], Choice]
     A class of few names becomes slots as well, so that its names are never repeated.
     """
     space = world.texts.space
-    taken = space.intern(strings.literals(slot.name for slot in record.slots))
     slots = [slot for slot in record.slots if slot.value != FALSE]
     rest: list[tuple[DFA, Formula]] = []
     for group in record.rest:
-        names = space.minus(group.names, taken)
+        names = space.minus(group.names, world.texts.literals(s.name for s in record.slots))
         few = algebra.words(names, objects.FEW_NAMES)
         if few is None:
             rest.append((names, group.value))

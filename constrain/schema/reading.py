@@ -12,7 +12,8 @@ Equal assertions in different places are one atom, so copies of a subschema cost
 ``oneOf``. Exactly one: each branch without the others. Branches that no value can satisfy together
 (told apart by a type, a constant member, closed names) need no "without"; usually these are all.
 
-``relax``: a keyword named there, or KEYWORD@POINTER, is left out wherever it is met, and noted.
+``relax``: a keyword named there, or KEYWORD@POINTER, is left out wherever it is met, and noted. A
+pointer at which no such keyword stands is an error: whoever names a place means something by it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from constrain.errors import SchemaError, UnsupportedSchema
+from constrain.errors import RelaxError, SchemaError, UnsupportedSchema
 from constrain.schema import assertions, unevaluated
 from constrain.schema.formulas import FALSE, TRUE, Formula
 from constrain.schema.shapes import ObjectShape, Origin, Shape, Slot
@@ -29,12 +30,22 @@ from constrain.schema.validation import escaped
 from constrain.schema.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
+    from constrain.dfa import DFA
     from constrain.limits import Meter
     from constrain.schema.documents import Documents, Location
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_NAMED = 4  # places that a message names
+_COMBINING = frozenset(
+    (
+        *_REFERENCES,
+        *("allOf", "anyOf", "oneOf", "not", "if"),
+        *("dependencies", "dependentRequired", "dependentSchemas"),
+        *("unevaluatedProperties", "unevaluatedItems"),
+    )
+)
 _ANNOTATIONS = frozenset(("title", "description", "default", "examples", "$comment"))
 
 
@@ -60,11 +71,21 @@ class Reader:
         self.relaxed: dict[str, None] = {}
         self.places: dict[Formula, str] = {}
         self._relax = frozenset(relax)
+        for each in sorted(self._relax):
+            _require_place(documents, each)
         self._formulas: dict[tuple[int, str, int], Formula] = {}
         self._open: dict[tuple[int, str, int], str] = {}
         self._kept: list[Any] = []  # locations are keyed by identity
         self._digests: dict[int, int] = {}
         self._numbers: dict[tuple[Any, ...], int] = {}
+        self._languages: dict[Hashable, DFA] = {}
+
+    def once(self, key: Hashable, make: Callable[[], DFA]) -> DFA:
+        """Return a language that keywords in several places mean, made once for a key."""
+        language = self._languages.get(key)
+        if language is None:
+            language = self._languages[key] = make()
+        return language
 
     # -- keywords in force --------------------------------------------------------------------
 
@@ -89,6 +110,8 @@ class Reader:
         )
 
     def _is_relaxed(self, keyword: str, location: Location) -> bool:
+        if not self._relax:
+            return False
         place = f"{keyword}@#{location.pointer}"
         if self._relax.isdisjoint((keyword, place, f"{keyword}@{location.pointer}")):
             return False
@@ -115,6 +138,7 @@ class Reader:
         self._open[key] = location.pointer
         self._kept.append(location)
         self.meter.tick()
+        self.meter.descend(len(self._open))
         formula = TRUE
         for part in self._conjuncts(location):
             self.meter.where = f"#{location.pointer}"  # what conjunction unfolds belongs here
@@ -137,6 +161,10 @@ class Reader:
             yield assertions.values_formula(self.world, location.schema["enum"])
         if self.has(location, "const"):
             yield assertions.values_formula(self.world, [location.schema["const"]])
+        if not _COMBINING.isdisjoint(location.schema):
+            yield from self._combined(location)
+
+    def _combined(self, location: Location) -> Iterator[Formula]:
         for keyword in _REFERENCES:
             if self.has(location, keyword):
                 yield self.formula(self.documents.follow(location, keyword))
@@ -161,22 +189,23 @@ class Reader:
             yield place, self.formula(place)
 
     def _any(self, formulas: Iterable[Formula]) -> Formula:
+        """Return that any of the formulas holds; from the last on, as early atoms are tested first."""
         result = FALSE
-        for formula in formulas:
-            result = self.world.formulas.disjunction(result, formula)
+        for formula in reversed(list(formulas)):
+            result = self.world.formulas.disjunction(formula, result)
         return result
 
     def _one(self, branches: list[Formula]) -> Formula:
         """Return that exactly one of the formulas holds."""
         formulas = self.world.formulas
-        result = FALSE
+        found: list[Formula] = []
         for i, branch in enumerate(branches):
             alone = branch
             for j, other in enumerate(branches):
                 if i != j and not self.world.disjoint(branch, other):
                     alone = formulas.difference(alone, other)
-            result = formulas.disjunction(result, alone)
-        return result
+            found.append(alone)
+        return self._any(found)
 
     def _if(self, location: Location) -> Formula:
         test = self.child(location, "/if", location.schema["if"])
@@ -227,6 +256,8 @@ class Reader:
 
     def _digest(self, value: Any, *, data: bool = False) -> int:
         """Return a number that equal JSON values share, annotations of schemas left out."""
+        if isinstance(value, str):
+            return self._number(("str", value))
         if isinstance(value, dict):
             number = None if data else self._digests.get(id(value))
             if number is not None:
@@ -250,5 +281,23 @@ class Reader:
 
     def unsupported(self, reason: str, location: Location, keyword: str) -> UnsupportedSchema:
         """Return the error that a keyword of a location cannot be enforced."""
-        advice = f"; relax {keyword} to leave it unenforced"
-        return UnsupportedSchema(reason + advice, location.pointer, keyword)
+        return UnsupportedSchema(reason, location.pointer, keyword, relaxable=True)
+
+
+def _require_place(documents: Documents, relax: str) -> None:
+    """Raise ``RelaxError`` if KEYWORD@POINTER names a place where no such keyword stands."""
+    keyword, at, pointer = relax.partition("@")
+    pointer = pointer.removeprefix("#")
+    found = documents.schemas.get(pointer)
+    if not at or (found is not None and keyword in found):
+        return
+    if found is None:
+        there = f"there is no schema at #{pointer}"
+    else:
+        there = f"at #{pointer} there is {', '.join(found) or 'nothing'}"
+    places = [place for place, schema in documents.schemas.items() if keyword in schema]
+    shown = ", ".join(f"{keyword}@{place or '#'}" for place in places[:_NAMED])
+    if len(places) > _NAMED:
+        shown += f" and {len(places) - _NAMED} more"
+    elsewhere = f"the schema has {shown}" if places else f"the schema has no {keyword}"
+    raise RelaxError(f"means nothing: {there}; {elsewhere}", relax)

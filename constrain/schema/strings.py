@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -35,7 +36,7 @@ from constrain.algebra import from_texts
 from constrain.determinize import language
 from constrain.dfa import DEAD, DFA
 from constrain.limits import Meter
-from constrain.minimize import EMPTY, Nodes, breadth_first, classify, fill
+from constrain.minimize import EMPTY, Nodes, number_states
 from constrain.pattern import parse
 from constrain.syntax import ByteSet, Literal, Node, Repeat, alternate, concat, star
 from constrain.utf8 import MAX_CODE_POINT, code_points, difference
@@ -122,6 +123,7 @@ def length(minimum: int, maximum: int | None, meter: Meter | None = None) -> DFA
     meter = meter or Meter()
     n_steps = minimum if maximum is None else maximum
     width = len(_INSIDE) + 1
+    meter.require("DFA states", n_steps * width, meter.limits.max_states)  # before they are counted
     between = np.maximum(np.arange(n_steps + 1) * width - width + 1, 0)
     sources, targets, insides = between[:-1], between[1:], between[1:] + 1
     n_states = int(between[-1]) + (width if n_steps else 1)
@@ -193,38 +195,41 @@ def _characters(dfa: DFA, between: list[bool], state: int) -> set[int]:
     return found
 
 
-def spell(dfa: DFA, meter: Meter | None = None) -> DFA:
+def spelled(dfa: DFA) -> DFA:
+    """Return ``spell`` of an automaton, made once for as long as the automaton lives."""
+    spelling = _spelled.get(dfa)
+    if spelling is None:
+        spelling = spell(dfa)
+        if spelling is not dfa:  # which it would keep alive
+            _spelled[dfa] = spelling
+    return spelling
+
+
+_spelled: WeakKeyDictionary[DFA, DFA] = WeakKeyDictionary()
+
+
+def spell(dfa: DFA) -> DFA:
     """Return the canonical JSON spellings of decoded texts, without the quotes.
 
     Numbered breadth first; minimal but for keeping states between characters apart from those
-    inside one, for ``ticks``.
+    inside one, for ``ticks``. Nothing needs to be minimized: spelling is one to one, so states that
+    differ in the texts to come still do, and the states after a backslash, which only ASCII leaves,
+    are made once for equal edges.
     """
-    between = _between(dfa).tolist()
+    if not any(bits & _TO_ESCAPE for edges in dfa.edges for bits, _ in edges):
+        return dfa
     nodes = Nodes(
-        [(accepting, flag) for accepting, flag in zip(dfa.accept.tolist(), between, strict=True)],
-        [{target: bits & ~_TO_ESCAPE for bits, target in edges} for edges in dfa.edges],
-        [{} for _ in between],
+        dfa.accept.tolist(),
+        [{t: raw for bits, t in edges if (raw := bits & ~_TO_ESCAPE)} for edges in dfa.edges],
+        [{} for _ in dfa.edges],
     )
-    for moves in nodes.moves:
-        for target in [target for target, bits in moves.items() if not bits]:
-            del moves[target]
     known: dict[Hashable, int] = {}
     for state, edges in enumerate(dfa.edges):
         escaped = {bits & _TO_ESCAPE: target for bits, target in edges if bits & _TO_ESCAPE}
         if escaped:
             start = _escapes(nodes, known, escaped)
             nodes.moves[state][start] = 1 << ord("\\")
-    class_of, classes = classify(nodes, [0], meter or Meter())
-    order = breadth_first(classes, class_of[0])
-    rank = {node: i for i, node in enumerate(order)}
-    rows = [
-        (i, bits, rank[target])
-        for i, node in enumerate(order)
-        for target, bits in classes.moves[node].items()
-    ]
-    kinds: list[tuple[bool, bool]] = [classes.kinds[node] for node in order]  # type: ignore[misc]
-    accept = np.asarray([accepting for accepting, _ in kinds], dtype=np.bool_)
-    return DFA(fill(len(order), rows), accept)
+    return number_states(nodes, 0)
 
 
 def _escapes(nodes: Nodes, known: dict[Hashable, int], escaped: dict[int, int]) -> int:
@@ -234,7 +239,7 @@ def _escapes(nodes: Nodes, known: dict[Hashable, int], escaped: dict[int, int]) 
         key = frozenset(moves.items())
         if key not in known:
             known[key] = len(nodes.kinds)
-            nodes.kinds.append((False, False))
+            nodes.kinds.append(False)
             nodes.moves.append(moves)
             nodes.links.append({})
         return known[key]
@@ -269,7 +274,7 @@ def _escape_bytes(members: int) -> tuple[int, int, int]:
     return letters, digits[0], digits[1]
 
 
-def ticks(spelled: DFA) -> tuple[bool, ...]:
+def ticks(spelling: DFA) -> tuple[bool, ...]:
     """Return at which states of a ``spell`` result a character has just been completed.
 
     A text is read to each state; since ``spell`` keeps the kinds of state apart, any text will do.
@@ -277,11 +282,11 @@ def ticks(spelled: DFA) -> tuple[bool, ...]:
     between = 0
     rest: dict[int, int] = {0: between}  # bytes to come of the character begun; _ESCAPE: not known
     for state in (queue := [0]):
-        for bits, target in spelled.edges[state]:
+        for bits, target in spelling.edges[state]:
             if target not in rest:
                 rest[target] = _rest(rest[state], (bits & -bits).bit_length() - 1)
                 queue.append(target)
-    return tuple(rest[state] == between for state in range(spelled.n_states))
+    return tuple(rest[state] == between for state in range(spelling.n_states))
 
 
 _ESCAPE = -1

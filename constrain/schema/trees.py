@@ -1,9 +1,11 @@
 """The syntax tree of a lowering: nodes of places, and the frames they call.
 
 A place (a formula that can stand somewhere) is the alternation of what it allows of each JSON type.
-Arrays and objects are inlined or called, as ``constrain.schema.lowering`` decides; strings with
-large bounds are counted frames. Equal frames are one frame, so a long string in fifty members is one
-frame with fifty call sites.
+Arrays, objects and strings are inlined or called, as ``constrain.schema.lowering`` decides; those
+with large bounds are counted frames. Equal frames are one frame, so a long string in fifty members
+is one frame with fifty call sites. Arrays (or objects) that stand at one place begin with the same
+byte, so there all of them are called or none; those that count nothing are one frame together, and
+which of them a text was need not be remembered.
 
 A string language comes as steps by length (``constrain.schema.languages``). Each step with a large
 bound is a counted frame of its own; all others are one automaton.
@@ -11,12 +13,13 @@ bound is a counted frame of its own; all others are one automaton.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from constrain.counting import eligible
 from constrain.errors import SchemaError, UnsupportedSchema
 from constrain.nfa import thompson
-from constrain.schema import numbers, strings
+from constrain.schema import strings
+from constrain.schema.choice import COUNTED_COPIES, node_size, worthwhile
 from constrain.schema.writing import either
 from constrain.syntax import (
     EPSILON,
@@ -33,11 +36,12 @@ from constrain.syntax import (
     Named,
     Node,
     Repeat,
-    Tick,
     concat,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
     from constrain.dfa import DFA
     from constrain.schema.formulas import Formula
     from constrain.schema.languages import Steps
@@ -46,7 +50,18 @@ if TYPE_CHECKING:
 
 COUNTED_LENGTH = 100
 """String bounds above this are counted by a frame."""
-_CLOSING = {"{": "}", "[": "]"}
+_CLOSING: dict[Kind, str] = {"[": "]", "{": "}"}
+
+Parts: TypeAlias = "tuple[Part, ...]"
+"""Arrays, or objects, that can stand at one place."""
+
+# Why a part is a frame, for people.
+RECURSIVE, COUNTED, BESIDE = "recursive", "counted", "beside a frame"
+
+
+def in_places(n_places: int) -> str:
+    """Return the reason of a part that is shared."""
+    return f"in {n_places:,} places"
 
 
 class Tree:
@@ -56,25 +71,42 @@ class Tree:
     ----------
     frames : dict[str, Frame]
         By name.
-    counts_strings : bool
-        Whether some frame counts characters.
     """
 
-    def __init__(self, lowering: Lowering, mode: FrameMode, kinds: frozenset[Kind]) -> None:
+    def __init__(
+        self,
+        lowering: Lowering,
+        mode: FrameMode,
+        kinds: Mapping[Kind, str],
+        shared: Mapping[Hashable, int],
+    ) -> None:
+        """Lower all places.
+
+        Parameters
+        ----------
+        lowering : Lowering
+        mode : FrameMode
+        kinds : mapping of Kind to str
+            The kinds of which all parts are frames, and why.
+        shared : mapping of Parts or DFA to int
+            Further parts and string languages that are frames, and in how many places they stand.
+        """
         self.lowering = lowering
         self.mode = mode
         self.kinds = kinds
+        self.shared = shared
         self.frames: dict[str, Frame] = {}
         self._nodes: dict[Formula, Node] = {}
-        self.counts_strings = False
-        self._names: dict[object, str] = {}
+        self._names: dict[Hashable, str] = {}
+        self._taken: set[str] = set()
         self._sizes: dict[int, tuple[int, Node]] = {}
-        self._written: dict[Part, Node] = {}
-        pending: list[Part] = []
+        self._written: dict[Part, Written] = {}
+        self._inlined: dict[Hashable, Node] = {}
+        pending: list[tuple[Parts, str]] = []
         for formula in lowering.order:
             self._nodes[formula] = self._place(formula, pending)
-        for part in pending:
-            self._body(part)
+        for parts, why in pending:
+            self.frames[self._names[parts]] = self._frame(parts, why)
 
     def grammar(self) -> Grammar:
         """Return the grammar.
@@ -92,13 +124,23 @@ class Tree:
 
     def total(self) -> int:
         """Return about how many NFA states the grammar has."""
-        return self.size(self._nodes[self.lowering.root]) + sum(
-            self.size(frame.body) for frame in self.frames.values()
-        )
+        return sum(self.size(node) for node, _ in self._roots())
+
+    def worthwhile(self) -> dict[Hashable, int]:
+        """Return the parts and string languages that are worth a frame, with their places."""
+        return worthwhile(self._roots(), {id(node): part for part, node in self._inlined.items()})
+
+    def _roots(self) -> list[tuple[Node, int]]:
+        """Return the start and the bodies of all frames, with how often each is written out."""
+        roots = [(self._nodes[self.lowering.root], 1)]
+        for frame in self.frames.values():
+            counted = frame.minimum > 0 or frame.maximum is not None
+            roots.append((frame.body, COUNTED_COPIES if counted else 1))
+        return roots
 
     # -- places -------------------------------------------------------------------------------
 
-    def _place(self, formula: Formula, pending: list[Part]) -> Node:
+    def _place(self, formula: Formula, pending: list[tuple[Parts, str]]) -> Node:
         place = self.lowering.places[formula]
         shape = place.shape
         options: list[Node] = []
@@ -106,59 +148,87 @@ class Tree:
             options.append(Literal(b"null"))
         options.extend(Literal(b"true" if b else b"false") for b in sorted(shape.booleans))
         if shape.numbers is not self.lowering.world.numbers.nothing:
-            options.append(numbers.node(shape.numbers))
+            options.append(self.lowering.number(shape.numbers))
         options.extend(self._strings(shape.strings, place.where))
-        options.extend(self._part(part, pending) for part in place.parts)
+        for kind in _CLOSING:
+            parts = tuple(part for part in place.parts if part.kind == kind)
+            options.extend(self._parts(parts, pending))
         return Named(either(options) if options else NEVER, f"#{place.where}")
 
-    def _part(self, part: Part, pending: list[Part]) -> Node:
-        if part in self._names:
-            return Call(self._names[part])
-        known = self._written.get(part)
-        if known is not None:
-            return known
+    def _parts(self, parts: Parts, pending: list[tuple[Parts, str]]) -> list[Node]:
+        """Return the nodes of the parts of one kind at one place: all inlined, or all called."""
+        if not parts:
+            return []
+        reasons = {part: self._why(part) for part in parts}
+        shared = in_places(self.shared[parts]) if parts in self.shared else ""
+        if not shared and not any(reasons.values()):
+            return [self._inline(parts)]
+        calls: list[Node] = []
+        for members in self._joined(parts):
+            if members not in self._names:
+                whys = [reasons[part] for part in members if reasons[part]] or [shared or BESIDE]
+                pending.append((members, RECURSIVE if RECURSIVE in whys else whys[0]))
+                self._name(members, members[0].where, members[0].kind)
+            calls.append(Call(self._names[members]))
+        return calls
+
+    def _joined(self, parts: Parts) -> list[Parts]:
+        """Return the frames of parts that begin alike: one for all, but for those that count."""
+        counting = [part for part in parts if self._may_count(part)]
+        others = tuple(part for part in parts if part not in counting)
+        return [*((part,) for part in counting), *([others] if others else [])]
+
+    def _why(self, part: Part) -> str:
+        """Return why a part is a frame wherever it stands; empty if it is not."""
         if part.recursive and self.mode == "never":
             reason = "it contains itself, which needs frames (frames is set to never)"
             raise UnsupportedSchema(reason, part.where)
-        if part.recursive or part.kind in self.kinds:
-            pending.append(part)
-            return Call(self._name(part, part.where, part.kind))
-        written = self._write(part)
-        if written.counted:
-            name = self._name(part, part.where, part.kind)
-            self.frames[name] = self._frame(part, written, "counted")
-            return Call(name)
-        brackets = [Literal(b.encode()) for b in (part.kind, _CLOSING[part.kind])]
-        node = self._written[part] = concat(brackets[0], written.body, brackets[1])
-        return node
+        if part.recursive:
+            return RECURSIVE
+        if part.kind in self.kinds:
+            return self.kinds[part.kind]
+        return COUNTED if self._write(part).counted else ""
+
+    def _may_count(self, part: Part) -> bool:
+        """Return whether a frame of the part counts; a recursive one cannot be written yet."""
+        if part.recursive:
+            return part.record.maximum is not None or part.record.minimum > 1
+        return self._write(part).counted
 
     def _write(self, part: Part) -> Written:
-        counting = self.mode != "never"
-        return self.lowering.write(part, self._nodes.__getitem__, counting=counting, size=self.size)
+        """Return what stands between the brackets; what it contains is lowered."""
+        written = self._written.get(part)
+        if written is None:
+            counting = self.mode != "never"
+            place = self._nodes.__getitem__
+            written = self.lowering.write(part, place, counting=counting, size=self.size)
+            self._written[part] = written
+        return written
 
-    def _body(self, part: Part) -> None:
-        why = "recursive" if part.recursive else "shared"
-        self.frames[self._names[part]] = self._frame(part, self._write(part), why)
+    def _inline(self, parts: Parts) -> Node:
+        node = self._inlined.get(parts)
+        if node is None:
+            first, last = (Literal(b.encode()) for b in (parts[0].kind, _CLOSING[parts[0].kind]))
+            body = either([self._write(part).body for part in parts])
+            node = self._inlined[parts] = concat(first, body, last)
+        return node
 
-    def _frame(self, part: Part, written: Written, why: str) -> Frame:
-        return Frame(
-            ord(part.kind),
-            written.body,
-            ord(_CLOSING[part.kind]),
-            written.minimum,
-            written.maximum,
-            why,
-            f"#{part.where}",
-        )
+    def _frame(self, parts: Parts, why: str) -> Frame:
+        """Return the frame of parts that begin alike; one that counts is alone."""
+        written = [self._write(part) for part in parts]
+        body = either([each.body for each in written])
+        counts = (written[0].minimum, written[0].maximum)
+        kind, where = parts[0].kind, f"#{parts[0].where}"
+        return Frame(ord(kind), body, ord(_CLOSING[kind]), *counts, why, where)
 
-    def _name(self, key: object, where: str, kind: str) -> str:
+    def _name(self, key: Hashable, where: str, kind: str) -> str:
         """Return the name of a frame: a pointer and its opening byte, numbered where needed."""
         base = f"#{where} {kind}"
         name, number = base, 1
-        taken = set(self._names.values())
-        while name in taken:
+        while name in self._taken:
             number += 1
             name = f"{base} {number}"
+        self._taken.add(name)
         self._names[key] = name
         return name
 
@@ -173,22 +243,27 @@ class Tree:
         counted = [p for p in large if self.mode != "never" and self._countable(p[2])]
         written = [texts.folded(*p) for p in pieces if p not in counted]
         options: list[Node] = [self._string_frame(x, low, high, where) for low, high, x in counted]
-        self.counts_strings |= bool(counted)
         if written:
             language = texts.space.join_all(written)
-            if counted or '"' in self.kinds:
+            if counted or '"' in self.kinds or language in self.shared:
                 options.append(self._string_frame(language, 0, None, where))
             else:
-                quote = Literal(b'"')
-                options.append(concat(quote, self._content(language), quote))
+                options.append(self._inline_string(language))
         return options
+
+    def _inline_string(self, language: DFA) -> Node:
+        node = self._inlined.get(language)
+        if node is None:
+            quote = Literal(b'"')
+            node = self._inlined[language] = concat(quote, self._content(language), quote)
+        return node
 
     def _countable(self, language: DFA) -> bool:
         """Return whether a frame can count the characters of a language."""
         world = self.lowering.world
         if language is world.texts.space.everything:
             return True
-        spelled = world.texts.spelled(language)
+        spelled = strings.spelled(language)
         body = Embed(spelled, strings.ticks(spelled))
         frame = Frame(ord('"'), body, ord('"'), 0, 1)
         return eligible(thompson(Grammar(Call(""), {"": frame}), world.meter), 1)
@@ -197,7 +272,7 @@ class Tree:
         world = self.lowering.world
         if language is world.texts.space.everything:
             return strings.free()
-        return Embed(world.texts.spelled(language))
+        return Embed(strings.spelled(language))
 
     def _string_frame(self, language: DFA, least: int, most: int | None, where: str) -> Node:
         key = ('"', language, least, most)
@@ -205,11 +280,13 @@ class Tree:
             return Call(self._names[key])
         name = self._name(key, where, '"')
         if least or most is not None:
-            spelled = self.lowering.world.texts.spelled(language)
+            spelled = strings.spelled(language)
             body: Node = Embed(spelled, strings.ticks(spelled))
-            why = "counted"
+            why = COUNTED
         else:
-            body, why = self._content(language), "shared"
+            body = self._content(language)
+            places = self.shared.get(language)
+            why = in_places(places) if places else self.kinds.get('"', BESIDE)
         quote = ord('"')
         self.frames[name] = Frame(quote, body, quote, least, most, why, f"#{where}")
         return Call(name)
@@ -233,24 +310,12 @@ class Tree:
 
     def size(self, node: Node) -> int:
         """Return about how many NFA states a node has."""
+        if isinstance(node, Literal):
+            return len(node.data)
         known = self._sizes.get(id(node))
         if known is not None:
             return known[0]
-        if isinstance(node, Literal):
-            size = len(node.data)
-        elif isinstance(node, Embed):
-            size = node.dfa.n_states
-        elif isinstance(node, Repeat):
-            copies = node.minimum + 1 if node.maximum is None else node.maximum
-            size = copies * (self.size(node.node) + 1)
-        elif isinstance(node, Concat):
-            size = sum(map(self.size, node.parts))
-        elif isinstance(node, Alternate):
-            size = sum(map(self.size, node.options))
-        elif isinstance(node, Graph):
-            size = node.n_points + sum(self.size(label) for _, label, _ in node.edges)
-        else:
-            size = self.size(node.node) if isinstance(node, Named | Tick) else 1
+        size = node_size(node, self.size)
         self._sizes[id(node)] = (size, node)  # the node is kept, so that its id stays its own
         return size
 
@@ -271,20 +336,20 @@ def unproductive(grammar: Grammar) -> SchemaError | None:
     if _can_end(grammar.start, able, {}):
         return None
     for name, frame in grammar.frames.items():
-        if name not in able and frame.why == "recursive":
+        if name not in able and frame.why == RECURSIVE:
             reason = "the recursion can never end: each value needs another one inside it"
             return SchemaError(reason, frame.where.removeprefix("#"))
     return SchemaError("no value satisfies the schema")
 
 
 def _can_end(node: Node, able: set[str], memo: dict[int, bool]) -> bool:
+    if isinstance(node, ByteSet | Literal):
+        return True
+    if isinstance(node, Call):
+        return node.name in able
     known = memo.get(id(node))
     if known is not None:
         return known
-    if isinstance(node, Call):
-        return node.name in able
-    if isinstance(node, ByteSet | Literal):
-        return True
     if isinstance(node, Embed):
         result = not node.dfa.is_empty
     elif isinstance(node, Concat):
@@ -303,7 +368,7 @@ def _can_end(node: Node, able: set[str], memo: dict[int, bool]) -> bool:
 def _graph_can_end(graph: Graph, able: set[str], memo: dict[int, bool]) -> bool:
     after: dict[int, list[int]] = {}
     for source, label, target in graph.edges:
-        if label == EPSILON or _can_end(label, able, memo):
+        if label is EPSILON or _can_end(label, able, memo):
             after.setdefault(source, []).append(target)
     seen = {graph.start}
     queue = [graph.start]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.schema import assertions, strings
+from constrain.schema import assertions
 from constrain.schema.formulas import FALSE, TRUE, Formula
 from constrain.schema.shapes import ArrayShape, NameClass, ObjectShape, Origin, Shape
 from constrain.schema.support import DRAFT2019, DRAFT2020
@@ -104,7 +104,7 @@ def _names(reader: Reader, location: Location) -> DFA:
     space = reader.world.texts.space
     if reader.has(location, "additionalProperties"):
         return space.everything
-    names = space.intern(strings.literals(reader.get(location, "properties") or ()))
+    names = reader.world.texts.literals(reader.get(location, "properties") or ())
     for pattern in reader.get(location, "patternProperties") or ():
         language = assertions.pattern_language(reader, pattern, location, "patternProperties")
         names = space.join(names, space.intern(language))

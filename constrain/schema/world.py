@@ -20,6 +20,7 @@ disjoint to be told apart, is looked at from above; so the result is always with
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from constrain.errors import UnsupportedSchema
@@ -29,7 +30,7 @@ from constrain.schema.languages import Space, Texts
 from constrain.schema.shapes import ArrayShape, NameClass, ObjectShape, Origin, Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Iterator
 
     from constrain.limits import Meter
 
@@ -50,7 +51,7 @@ class World:
 
     def __init__(self, meter: Meter, *, exact: bool = True) -> None:
         self.meter = meter
-        self.formulas = Formulas()
+        self.formulas = Formulas(meter)
         self.texts = Texts(meter)
         self.numbers = Space(numbers.universe(), meter)
         anything = NameClass(self.texts.space.everything, TRUE, Origin.FREE)
@@ -86,6 +87,7 @@ class World:
         self.lower = self
         self._atoms: dict[int, Shape] = {}
         self._making: set[int] = set()
+        self._questions = 0  # that are open
         self._shapes: dict[Formula, Shape] = {TRUE: self.everything, FALSE: self.nothing}
         self._possible: dict[Formula, bool] = {TRUE: True, FALSE: False}
 
@@ -107,15 +109,27 @@ class World:
         shape = self._shapes.get(formula)
         if shape is None:
             self.meter.tick()
-            shape = self._shapes[formula] = self._within(formula, self.everything)
+            with self._question():
+                shape = self._shapes[formula] = self._within(formula, self.everything)
         return shape
+
+    @contextmanager
+    def _question(self) -> Iterator[None]:
+        """Count a question that others are asked for; schemas can lead on and on."""
+        self._questions += 1
+        try:
+            self.meter.descend(self._questions)
+            yield
+        finally:
+            self._questions -= 1
 
     def possible(self, formula: Formula) -> bool:
         """Return False only if no value satisfies the formula."""
         answer = self._possible.get(formula)
         if answer is None:
             self._possible[formula] = True  # while the question is open
-            answer = self._possible[formula] = not self.is_empty(self.shape(formula))
+            with self._question():
+                answer = self._possible[formula] = not self.is_empty(self.shape(formula))
         return answer
 
     def is_empty(self, shape: Shape) -> bool:
@@ -143,30 +157,33 @@ class World:
         What is to be taken away waits until the context has been cut down to where the formula
         is true: the smaller the context, the more of the pieces of a difference are empty.
         """
+        parts: list[Shape] = []
+        implies = self.formulas.implies
         while formula not in (FALSE, TRUE) and context != self.nothing:
             number, high, low = self.formulas.test(formula)
             if low == FALSE:
                 context, formula = self.meet(context, self._atom(number)), high
             elif high == FALSE:
                 without, formula = (*without, number), low
-            else:
-                return self._choice(number, high, low, context, without)
-        if formula == FALSE:
-            return self.nothing
-        for number in without:
+            else:  # a loop along the side that is long for a list of alternatives
+                inside = context if implies(high, low) else self.meet(context, self._atom(number))
+                parts.append(self._within(high, inside, without))
+                without = without if implies(low, high) else (*without, number)
+                formula = low
+        result = self.nothing if formula == FALSE else self._without(context, without)
+        for part in reversed(parts):
+            result = self.join(part, result)
+        return result
+
+    def _without(self, context: Shape, atoms: tuple[int, ...]) -> Shape:
+        """Return the values of the context that satisfy none of the atoms."""
+        other = self.lower if self.is_upper else self.upper
+        for number in atoms:
             if context == self.nothing:
                 break
-            other = self.lower if self.is_upper else self.upper
+            self.meter.tick()
             context = self.minus(context, other._atom(number))
         return context
-
-    def _choice(
-        self, number: int, high: Formula, low: Formula, context: Shape, without: tuple[int, ...]
-    ) -> Shape:
-        implies = self.formulas.implies
-        inside = context if implies(high, low) else self.meet(context, self._atom(number))
-        outside = without if implies(low, high) else (*without, number)
-        return self.join(self._within(high, inside, without), self._within(low, context, outside))
 
     def meet(self, left: Shape, right: Shape) -> Shape:
         """Return the intersection of two shapes."""

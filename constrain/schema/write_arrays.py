@@ -153,10 +153,10 @@ def _write_different(world: World, record: ArrayShape, layout: Layout, place: Pl
     if any(values is None for values in listed) or record.contains:
         raise UnsupportedSchema(
             "items of many values cannot be kept apart"
-            + (" and counted by contains" if record.contains else "")
-            + "; relax uniqueItems to leave it unenforced",
+            + (" and counted by contains" if record.contains else ""),
             record.unique or "",
             "uniqueItems",
+            relaxable=True,
         )
     choices = [values or [] for values in listed]
     points = Points(world.meter)

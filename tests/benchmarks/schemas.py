@@ -81,6 +81,10 @@ FAMILIES: dict[str, tuple[Callable[[int], Schema], list[int]]] = {
         lambda n: record({f"p{i}_{w}": STRING for i, w in enumerate(words(n))}),
         [10, 50, 200, 1000, 2000],
     ),
+    "optional properties": (
+        lambda n: record({f"p{i}": {"type": "boolean"} for i in range(n)}, []),
+        [10, 50, 200, 1000, 2000],
+    ),
     "enum": (lambda n: {"enum": words(n)}, [10, 100, 1000, 5000, 20000]),
     "maxLength": (lambda n: {"type": "string", "maxLength": n}, [10, 100, 1000, 10000]),
     "maxItems": (

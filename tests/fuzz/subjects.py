@@ -34,13 +34,13 @@ from fuzz import inputs
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SMALL = Limits(
-    max_states=1000,
-    max_nfa_states=6000,
-    max_nodes=20_000,
-    max_input=1 << 20,
-    max_memory=64 << 20,
-    timeout=2.0,
+SMALL = Limits(  # so small that hundreds of inputs a second go through
+    max_states=200,
+    max_nfa_states=2000,
+    max_nodes=5000,
+    max_input=1 << 16,
+    max_memory=16 << 20,
+    timeout=0.5,
 )
 VOCABULARY = Vocabulary.of(
     [bytes([byte]) for byte in range(256)]

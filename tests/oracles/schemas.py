@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 from hypothesis import strategies as st
 
+from constrain.calls import FrameConflict
 from constrain.dfa import DEAD
-from constrain.frames import FrameConflict, build_machine
+from constrain.frames import build_machine
 from constrain.machine import Machine, Run
 from constrain.schema import schema_grammar
 

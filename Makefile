@@ -24,7 +24,7 @@ hosts:                                    # needs .[hosts], and .[bench] for the
 	    tests/test_transformers_documents.py
 
 mutants:                                  # every mutant, and which test kills it
-	pytest tests/test_mutants.py -v
+	CONSTRAIN_MUTANTS=1 pytest tests/test_mutants.py -v
 
 schemas:                                  # real schemas, open objects; needs ../shared/data
 	python tests/real_schemas.py --open --jobs 2

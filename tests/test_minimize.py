@@ -65,7 +65,7 @@ def breadth_first_order(dfa: DFA) -> list[int]:
 
 
 @given(automata())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_canonical_is_minimal_equal_and_breadth_first(dfa: DFA) -> None:
     result = canonical(dfa.trans, dfa.accept)
     assert texts(result, 6) == texts(dfa, 6)

@@ -12,7 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from constrain.algebra import complement, count, difference, intersection, is_empty, union
+from constrain.algebra import (
+    complement,
+    count,
+    difference,
+    intersection,
+    is_empty,
+    union,
+    union_all,
+)
 from constrain.determinize import language
 from constrain.errors import LimitError
 from constrain.schema import numbers
@@ -59,7 +67,7 @@ def test_bounds_on_all_short_spellings(text: str) -> None:
     check_small(numbers.at_least(bound, True), {t for t, v in VALUES.items() if v > bound})
     check_small(numbers.at_most(bound), {t for t, v in VALUES.items() if v <= bound})
     check_small(numbers.at_most(bound, True), {t for t, v in VALUES.items() if v < bound})
-    check_small(numbers.value(bound), {t for t, v in VALUES.items() if v == bound})
+    check_small(numbers.listed([bound]), {t for t, v in VALUES.items() if v == bound})
 
 
 @pytest.mark.parametrize("text", ["1", "2", "3", "5", "15", "0.5", "0.25", "0.01", "1.5", "0.15"])
@@ -74,7 +82,11 @@ def test_bounds_of_any_size_are_exact(bound: Fraction, other: Fraction) -> None:
     """Neighbours at the last digit are told apart, in every spelling."""
     last = Fraction(1, 10**12)
     near = [other, bound, bound + last, bound - last, bound + 1, bound - 1, -bound]
-    least, less, one = numbers.at_least(bound), numbers.at_most(bound, True), numbers.value(bound)
+    least, less, one = (
+        numbers.at_least(bound),
+        numbers.at_most(bound, True),
+        numbers.listed([bound]),
+    )
     for value in near:
         for text in spellings(value):
             data = text.encode()
@@ -108,9 +120,9 @@ def test_laws_hold_between_arrays(a: Fraction, b: Fraction) -> None:
     """At most is the complement of more than; a value is what is between itself; and so on."""
     everything = numbers.universe()
     assert complement(numbers.at_most(a), everything).same_as(numbers.at_least(a, True))
-    assert intersection(numbers.at_most(a), numbers.at_least(a)).same_as(numbers.value(a))
+    assert intersection(numbers.at_most(a), numbers.at_least(a)).same_as(numbers.listed([a]))
     assert union(numbers.at_most(a), numbers.at_least(b)).same_as(everything) == (a >= b)
-    assert is_empty(intersection(numbers.value(a), numbers.value(b))) == (a != b)
+    assert is_empty(intersection(numbers.listed([a]), numbers.listed([b]))) == (a != b)
 
 
 def test_integers_are_the_multiples_of_one() -> None:
@@ -127,7 +139,7 @@ def test_multiples_of_multiples() -> None:
     below = intersection(
         intersection(four, numbers.at_least(Fraction(-3))), numbers.at_most(Fraction(3))
     )
-    assert below.same_as(numbers.value(Fraction(0)))
+    assert below.same_as(numbers.listed([Fraction(0)]))
 
 
 def test_values_lists_a_finite_set() -> None:
@@ -171,8 +183,8 @@ def test_integers_are_written_without_fraction_and_sets_of_them_without_minus_ze
 def test_finite_sets_are_written_in_the_shortest_spelling() -> None:
     """An enumeration of numbers has one text for each."""
     three = union(
-        numbers.value(Fraction(1)),
-        union(numbers.value(Fraction("2.50")), numbers.value(Fraction(-3))),
+        numbers.listed([Fraction(1)]),
+        union(numbers.listed([Fraction("2.50")]), numbers.listed([Fraction(-3)])),
     )
     dfa = written(three)
     assert count(dfa) == 3
@@ -200,3 +212,13 @@ def test_what_would_be_too_large_is_an_error() -> None:
         numbers.at_least(Fraction(10) ** 5_000)
     with pytest.raises(ValueError, match="decimal"):
         numbers.at_least(Fraction(1, 3))
+
+
+@given(st.lists(decimals, max_size=12))
+def test_a_list_of_numbers_is_the_union_of_each(members: list[Fraction]) -> None:
+    found = numbers.listed(members)
+    for member in members:
+        assert all(found.matches(text.encode()) for text in spellings(member))
+    alone = (numbers.at_least(m) for m in members)
+    each = [intersection(dfa, numbers.at_most(m)) for dfa, m in zip(alone, members, strict=True)]
+    assert found.same_as(union_all(each))

@@ -9,9 +9,11 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from fuzz.subjects import VOCABULARY
 from hypothesis import given
 from hypothesis import strategies as st
 
+import constrain
 from constrain.determinize import language
 from constrain.errors import LimitError, SchemaError
 from constrain.schema.layout import layout
@@ -151,3 +153,47 @@ def test_an_unknown_layout_is_an_error_that_names_the_known_ones() -> None:
     """All three."""
     with pytest.raises(ValueError, match="compact, spaced or flexible"):
         layout("pretty")
+
+
+VALUES = ["a", "b", 1, 1.5, -2, True, None, [1, "a"], {"k": 1}]
+
+
+def machine(schema: Any) -> tuple[bytes, bytes]:
+    """Return the canonical automaton of a schema, which equal languages share."""
+    table = constrain.compile(schema, VOCABULARY)
+    return table.trans.tobytes(), table.accept.tobytes()
+
+
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+def test_constants_with_a_title_each_are_one_enum(keyword: str) -> None:
+    titled = [{"const": value, "title": f"title {i}"} for i, value in enumerate(VALUES[:6])]
+    rest = [{"enum": VALUES[6:], "description": "the others"}]
+    assert machine({keyword: titled + rest}) == machine({"enum": VALUES})
+
+
+def test_values_of_two_branches_of_one_of_are_in_neither() -> None:
+    several = [{"const": "a"}, {"enum": ["b", "a"]}, {"const": 1}, {"const": 1.0}, {"const": "c"}]
+    assert machine({"oneOf": several}) == machine({"enum": ["b", "c"]})
+    with_others = [{"const": "a"}, {"const": "abc"}, {"type": "string", "maxLength": 1}]
+    wanted = {
+        "anyOf": [{"const": "abc"}, {"type": "string", "maxLength": 1, "not": {"const": "a"}}]
+    }
+    assert machine({"oneOf": with_others}) == machine(wanted)
+
+
+@pytest.mark.parametrize(
+    ("branch", "values"),
+    [
+        ({"const": "a", "type": "string"}, ["a"]),
+        ({"const": 1, "type": "integer"}, [1]),
+        ({"const": True, "type": "integer"}, []),
+        ({"enum": ["a", 1], "type": "string"}, ["a"]),
+        ({"enum": ["a", "b"], "const": "b"}, ["b"]),
+        ({"enum": ["a", "bb"], "minLength": 2}, ["bb"]),
+        ({"enum": [1, None], "not": {"type": "null"}}, [1]),
+    ],
+)
+def test_what_stands_beside_the_values_counts(branch: dict[str, Any], values: list[Any]) -> None:
+    for keyword in ("anyOf", "oneOf"):
+        both = {keyword: [branch, {"const": "z"}]}
+        assert machine(both) == machine({"enum": [*values, "z"]})

@@ -306,13 +306,12 @@ def of_values(world: World, listed: list[Any]) -> Shape:
     """Return the shape of a finite set of JSON values."""
     texts = [value for value in listed if isinstance(value, str)]
     exact = {values.number(value): None for value in listed if is_number(value)}
-    space = world.numbers
     found_arrays = [_array_of(world, value) for value in listed if isinstance(value, list)]
     found = [_object_of(world, value) for value in listed if isinstance(value, dict)]
     return Shape(
         null=any(value is None for value in listed),
         booleans=frozenset(value for value in listed if isinstance(value, bool)),
-        numbers=space.join_all(numbers.value(number) for number in exact),
+        numbers=world.numbers.intern(numbers.listed(exact, world.meter)),
         strings=world.texts.of(world.texts.literals(texts)),
         arrays=arrays.join(found_arrays),
         objects=objects.join(world, found),
@@ -321,8 +320,15 @@ def of_values(world: World, listed: list[Any]) -> Shape:
 
 def values_formula(world: World, listed: list[Any]) -> Formula:
     """Return the formula that the values of a finite set satisfy."""
-    key = ("values", frozenset(map(_key, listed)))
+    if not listed:
+        return FALSE
+    key = ("values", distinct(listed))
     return world.atom(key, lambda view: of_values(view, listed))
+
+
+def distinct(values: list[Any]) -> frozenset[Any]:
+    """Return a hashable key of each value; equal JSON values share one."""
+    return frozenset(map(_key, values))
 
 
 def value_formula(world: World, value: Any) -> Formula:

@@ -31,16 +31,16 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
-from constrain.algebra import contains, difference, intersection, is_finite, words
+from constrain.algebra import contains, difference, from_texts, intersection, is_finite, words
 from constrain.determinize import language
 from constrain.errors import LimitError
 from constrain.limits import Meter
 from constrain.minimize import minimal_dfa
 from constrain.pattern import parse
-from constrain.syntax import Embed, Node
+from constrain.syntax import ByteSet, Embed, Node, alternate, concat, optional, star
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
 
     from constrain.dfa import DFA
 
@@ -105,25 +105,22 @@ def at_most(bound: Fraction, exclusive: bool = False, meter: Meter | None = None
     return _compared(bound, {-1} if exclusive else {-1, 0}, meter)
 
 
-def value(number: Fraction) -> DFA:
-    """Return one number, in all its spellings."""
-    whole, fraction = _split(number)
-    steps = [_DIGITS[digit] for digit in whole]
-    if fraction:
-        steps += [_POINT, *(_DIGITS[digit] for digit in fraction)]
-    moves: list[dict[int, int]] = [{}, *({i + 2: bits} for i, bits in enumerate(steps))]
-    moves.append({})
-    end = len(steps) + 1  # state 0 reads the sign, states 1 to end the digits
-    if number >= 0:
-        moves[0].update(moves[1])
-    if number <= 0:
-        moves[0][1] = _MINUS
-    if fraction:
-        moves[end] = {end: _DIGITS[0]}
-    else:
-        moves[end] = {end + 1: _POINT}
-        moves += [{end + 2: _DIGITS[0]}, {end + 2: _DIGITS[0]}]
-    return minimal_dfa([state in (end, end + 2) for state in range(len(moves))], moves)
+def listed(members: Iterable[Fraction], meter: Meter | None = None) -> DFA:
+    """Return a finite set of numbers, each in all its spellings."""
+    whole: list[bytes] = []
+    broken: list[bytes] = []  # with digits after the point
+    for number in members:
+        before, after = _split(number)
+        text = f"{before}.{after}" if after else before
+        signs = ("-", "") if not number else ("-",) if number < 0 else ("",)
+        (broken if after else whole).extend((sign + text).encode() for sign in signs)
+    zeros = star(ByteSet(_DIGITS[0]))
+    tail = optional(concat(ByteSet(_POINT), ByteSet(_DIGITS[0]), zeros))
+    spelled = (
+        concat(Embed(from_texts(whole, meter)), tail),
+        concat(Embed(from_texts(broken, meter)), zeros),
+    )
+    return language(alternate(*spelled), meter)
 
 
 def multiple_of(step: Fraction, meter: Meter | None = None) -> DFA:
@@ -164,7 +161,7 @@ def _compared(bound: Fraction, wanted: Collection[int], meter: Meter | None) -> 
     text, ``place`` the digits of the integer part or of the fraction that have been read, and
     ``order`` how they compare with as many digits of the bound.
     """
-    whole, fraction = _split(bound)
+    whole, fraction = (list(map(int, digits)) for digits in _split(bound))
     sign = (bound > 0) - (bound < 0)
 
     def of_integer(place: int, order: int) -> int:
@@ -233,12 +230,11 @@ def node(dfa: DFA) -> Node:
     return Embed(shortest if is_finite(shortest) else difference(dfa, _negative_zeros()))
 
 
-def _split(number: Fraction) -> tuple[list[int], list[int]]:
+def _split(number: Fraction) -> tuple[str, str]:
     """Return the digits before and after the point of a number's shortest spelling; see ``_scaled``."""
     scaled, places = _scaled(number)
     text = str(scaled).rjust(places + 1, "0")
-    digits = [int(digit) for digit in text]
-    return digits[: len(digits) - places], digits[len(digits) - places :]
+    return text[: len(text) - places], text[len(text) - places :]
 
 
 def _scaled(number: Fraction) -> tuple[int, int]:

@@ -9,6 +9,9 @@ error with its pointer.
 
 Equal assertions in different places are one atom, so copies of a subschema cost nothing.
 
+``anyOf`` and ``oneOf`` are often lists of constants with a title each. Branches that do nothing but
+list values are read as one ``enum``: a thousand of them are a set, not a thousand atoms.
+
 ``oneOf``. Exactly one: each branch without the others. Branches that no value can satisfy together
 (told apart by a type, a constant member, closed names) need no "without"; usually these are all.
 
@@ -47,6 +50,7 @@ _COMBINING = frozenset(
     )
 )
 _ANNOTATIONS = frozenset(("title", "description", "default", "examples", "$comment"))
+_PLAIN = {"string": str, "boolean": bool, "null": type(None), "integer": int, "number": int}
 
 
 class Reader:
@@ -171,9 +175,10 @@ class Reader:
         for _, branch in self.branches(location, "allOf"):
             yield branch
         if self.has(location, "anyOf"):
-            yield self._any(branch for _, branch in self.branches(location, "anyOf"))
+            values, others = self._gathered(location, "anyOf")
+            yield self._any([assertions.values_formula(self.world, values), *others])
         if self.has(location, "oneOf"):
-            yield self._one([branch for _, branch in self.branches(location, "oneOf")])
+            yield self._one(self._exclusive(location))
         if self.has(location, "not"):
             inner = self.child(location, "/not", location.schema["not"])
             yield self.world.formulas.negation(inner)
@@ -187,6 +192,43 @@ class Reader:
         for i, schema in enumerate(self.get(location, keyword) or ()):
             place = self.documents.child(location, f"/{keyword}/{i}", schema)
             yield place, self.formula(place)
+
+    def _gathered(self, location: Location, keyword: str) -> tuple[list[Any], list[Formula]]:
+        """Return the branches of a keyword: the values that some of them list, and the others."""
+        values: list[Any] = []
+        others: list[Formula] = []
+        for i, schema in enumerate(location.schema[keyword]):
+            self.meter.tick()
+            place = self.documents.child(location, f"/{keyword}/{i}", schema)
+            listed = self._listed(place)
+            if listed is None:
+                others.append(self.formula(place))
+            else:
+                values += listed
+        return values, others
+
+    def _exclusive(self, location: Location) -> list[Formula]:
+        """Return the branches of ``oneOf``; those that list values are one if they share none."""
+        values, others = self._gathered(location, "oneOf")
+        if len(assertions.distinct(values)) < len(values):
+            return [branch for _, branch in self.branches(location, "oneOf")]
+        return [assertions.values_formula(self.world, values), *others]
+
+    def _listed(self, place: Location) -> list[Any] | None:
+        """Return the values of a schema that does nothing but list them, at most with their type."""
+        if isinstance(place.schema, bool) or not _COMBINING.isdisjoint(place.schema):
+            return None
+        lists = [word for word in ("enum", "const") if self.has(place, word)]
+        if len(lists) != 1:
+            return None
+        value = place.schema[lists[0]]
+        values = value if lists[0] == "enum" else [value]
+        own = {
+            word for word in place.schema if word in assertions.KEYWORDS and self.has(place, word)
+        }
+        if own and (own != {"type"} or not _all_of(place.schema["type"], values)):
+            return None
+        return values
 
     def _any(self, formulas: Iterable[Formula]) -> Formula:
         """Return that any of the formulas holds; from the last on, as early atoms are tested first."""
@@ -282,6 +324,12 @@ class Reader:
     def unsupported(self, reason: str, location: Location, keyword: str) -> UnsupportedSchema:
         """Return the error that a keyword of a location cannot be enforced."""
         return UnsupportedSchema(reason, location.pointer, keyword, relaxable=True)
+
+
+def _all_of(kind: Any, values: list[Any]) -> bool:
+    """Return whether all values are plainly of a type; that they are not is no proof."""
+    plain = _PLAIN.get(kind) if isinstance(kind, str) else None
+    return plain is not None and all(type(value) is plain for value in values)
 
 
 def _require_place(documents: Documents, relax: str) -> None:

@@ -350,8 +350,8 @@ CORE = [
     ),
     core(
         S + "numbers.py",
-        "moves[0][1] = _MINUS",
-        "moves[0][1] = _POINT",
+        '("-",) if number < 0 else ("",)',
+        '("",) if number < 0 else ("",)',
         "a constant loses its sign",
         "tests/test_schema_numbers.py",
     ),

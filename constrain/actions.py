@@ -159,13 +159,47 @@ class Walk:
         kept = found.nonzero()[0]
         return found.take(kept), kept // N_KINDS
 
-    def text(self, actions: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the actions after one character of their groups."""
-        return self._after(actions, np.int32(self.steps.text))[:, 0]
+    def text(self, actions: NDArray[np.int32], ahead: int = 1) -> NDArray[np.int32]:
+        """Return the actions after one character of their groups.
 
-    def _after(
-        self, actions: NDArray[np.int32], classes: NDArray[np.int32] | np.int32
-    ) -> NDArray[np.int32]:
+        For those not known yet, as many characters as ``ahead`` says are read at once.
+        """
+        keys = actions * np.int32(self.steps.n_classes)
+        keys += np.int32(self.steps.text)
+        found = self._products.take(keys, axis=0)[:, 0]
+        missing = (found < 0).nonzero()[0]
+        if len(missing):
+            self._read_text(distinct(actions.take(missing)), ahead)
+            found = self._products.take(keys, axis=0)[:, 0]
+        return found
+
+    def _read_text(self, actions: NDArray[np.int32], ahead: int) -> None:
+        """Find the products of actions with one character, of these with the next, and so on."""
+        self.meter.tick()
+        steps, n = self.steps, len(actions)
+        at, which = ranges(self.bounds[actions], self.bounds[actions + 1])
+        pairs = self.pairs.take(at)
+        cells = (pairs & _CELL).astype(np.int32)
+        rows: list[NDArray[np.int32]] = []
+        for _ in range(max(1, min(ahead, _CHUNK // len(at)))):
+            steps.complete(cells)
+            rows.append(steps.columns[steps.text].take(cells))
+            if (rows[-1] == cells).all():
+                break
+            cells = rows[-1]
+        cells = np.concatenate(rows)
+        alive = cells.nonzero()[0]
+        row, entry = np.divmod(alive, len(at))
+        pairs = pairs.take(entry) & ~_CELL
+        pairs |= cells.take(alive)
+        counts = np.bincount(row * n + which.take(entry), minlength=len(rows) * n)
+        after = self._interned(pairs, counts)
+        keys = np.concatenate([actions, after[:-n]]) * np.int32(steps.n_classes)
+        keys += np.int32(steps.text)
+        self._products[keys] = DEAD_ACTION  # what text does is not taken apart by kind
+        self._products[keys, 0] = after
+
+    def _after(self, actions: NDArray[np.int32], classes: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the products of actions with classes, int32 [n, kinds], computing those missing."""
         keys = actions * np.int32(self.steps.n_classes)
         keys += classes
@@ -207,8 +241,6 @@ class Walk:
         pairs &= ~_CELL
         pairs |= cells
         kinds = steps.kind.take(cells)
-        if classes[-1] == steps.text:  # then all are; what text does is not taken apart
-            kinds[:] = 0
         return self._intern(pairs, kinds, which, len(classes))
 
     def _intern(
@@ -289,8 +321,8 @@ class Walk:
         which[actions[moving]] = 1
         rows = [which.nonzero()[0].astype(np.int32)]
         which[rows[0]] = np.arange(len(rows[0]))
-        for _ in range(int(counts[moving].max())):
-            rows.append(self.text(rows[-1]))
+        for ahead in range(int(counts[moving].max()), 0, -1):
+            rows.append(self.text(rows[-1], ahead))
             if (rows[-1] == rows[-2]).all():
                 break
         row = np.minimum(counts[moving], len(rows) - 1)
@@ -413,7 +445,7 @@ def _runs_apart(walk: Walk, visits: _Visits, outline: Outline) -> _Runs:
     """Return the runs of visits where the number of characters matters."""
     moving = visits.moving.nonzero()[0]
     action = visits.action[moving]
-    after = walk.text(action)
+    after = walk.text(action, 2)
     settled = walk.text(after) == after
     parts = [_runs_settled(outline, visits, moving[settled], after[settled])]
     at_root = ~settled & (visits.node[moving] == 0)
@@ -455,8 +487,10 @@ def _runs_settled(
 def _runs_counted(walk: Walk, outline: Outline, action: np.int32) -> _Runs:
     """Return the runs of the root's tree for an action that text moves on."""
     chain = [np.asarray([action], dtype=np.int32)]
-    while len(chain) + 1 < len(outline.counted) and chain[-1][0] != DEAD_ACTION:
-        chain.append(walk.text(chain[-1]))
+    for ahead in range(len(outline.counted) - 2, 0, -1):
+        if chain[-1][0] == DEAD_ACTION:
+            break
+        chain.append(walk.text(chain[-1], ahead))
     actions = np.concatenate(chain)
     actions = actions[actions != DEAD_ACTION]
     bounds = outline.counted[: len(actions) + 1].astype(np.intp)

@@ -169,13 +169,9 @@ def _finite_cells(steps: Steps, finite: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 def missing_bytes(machine: Machine, trie: Trie) -> bytes:
     """Return the bytes on some transition that no token of one byte spells."""
-    end = trie.level_offsets[min(2, trie.depth + 1)]  # of the nodes of strings of one byte
-    node = trie.token_node[trie.token_node < end]
-    alone = np.zeros(256, dtype=np.bool_)
-    alone[trie.byte[node[node > 0]]] = True
     class_of, columns = machine.dfa.byte_classes
     used = (columns != -1).any(axis=0)[class_of]
-    return bytes(np.flatnonzero(used & ~alone).tolist())
+    return bytes(np.flatnonzero(used & ~trie.alone).tolist())
 
 
 def _dead_end(machine: Machine, missing: bytes) -> DeadEndError:

@@ -212,9 +212,12 @@ class Construction:
             return
         if ticked and isinstance(phase, tuple) and phase[1] is not None:
             self._escape(number, subset, phase[1])
+        states = self.subsets.members[subset]
+        if phase is None and len(states) == 1 and self._go_on(number, states):
+            return
         ways = self._ways.get(subset)
         if ways is None:
-            ways = self._ways[subset] = self._find_ways(self.subsets.members[subset])
+            ways = self._ways[subset] = self._find_ways(states)
         taken = 0
         moves = self.moves[number]
         for edge in ways.edges:
@@ -231,6 +234,22 @@ class Construction:
             if frames:
                 taken = self._claim(taken, byte, frames[0])
                 moves[self._label_state(frozenset(frames))] = 1 << byte
+
+    def _go_on(self, number: int, members: Subset) -> bool:
+        """Expand an uncounted state with one byte edge and nothing else, as most are in literals.
+
+        Return whether it is one.
+        """
+        nfa = self.nfa
+        (only,) = members
+        moves = nfa.moves[only]
+        if len(moves) != 1 or nfa.calls[only] or only == nfa.exits[nfa.frame_of[only]]:
+            return False
+        bits, target = moves[0]
+        after = self._number(self._edge(bits, [target])[1], None, ticked=False)
+        if after is not None:
+            self.moves[number][after] = bits
+        return True
 
     def _find_ways(self, subset: Subset) -> _Ways:
         nfa = self.nfa

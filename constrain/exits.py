@@ -105,22 +105,23 @@ def residues_of(
     nodes, row, offsets, residues = _residue_sets(machine, actions, children)
     alive: list[NDArray[np.intp]] = []
     more: list[NDArray[np.intp]] = []
-    seen = nodes
+    backs = distinct(machine.call_return[machine.call_return >= 0]).astype(np.intp)
+    seen = np.zeros(len(trie.parent), dtype=np.bool_)
     while len(nodes):
-        items = _below(nodes, children, walk, trie)
+        seen[nodes] = True
+        items = _below(backs, nodes, children, walk, trie)
         stays, closes = _meet(machine, walk, trie, children, nodes, items, fine)
         alive.append(stays)
         more.append(closes)
         # Where a second frame closes below an exit node, that node is an exit node as well.
-        nodes = np.setdiff1d(closes[2], seen)
-        seen = np.union1d(seen, nodes)
+        nodes = distinct(closes[2][~seen[closes[2]]])
     return _assemble(
         row,
         offsets,
         residues,
         _joined(alive, 3),
         _joined(more, 4),
-        trie.token_node,
+        trie,
     )
 
 
@@ -151,10 +152,12 @@ def _residue_sets(
     return distinct(nodes), row, np.concatenate([[0], np.cumsum(sizes)]), residues
 
 
-def _below(nodes: NDArray[np.intp], children: _Children, walk: Walk, trie: Trie) -> _Items:
+def _below(
+    backs: NDArray[np.intp], nodes: NDArray[np.intp], children: _Children, walk: Walk, trie: Trie
+) -> _Items:
     """Return all nodes below the given ones that some state could go on to, level by level."""
-    start = walk.start(np.arange(walk.steps.n_states))
-    root = np.repeat(np.arange(len(nodes)), len(start))
+    start = walk.start(backs)
+    root = np.arange(len(nodes)).repeat(len(start))
     node, action = nodes[root], np.tile(start, len(nodes))
     found: list[_Items] = []
     while len(node):
@@ -210,9 +213,7 @@ def _meet(
     rank = np.full(machine.n_states, -1, dtype=np.intp)
     rank[backs] = np.arange(len(backs))
     meeting = _meeting(machine, trie, nodes, backs)
-    spelled = np.zeros(len(trie.parent), dtype=np.bool_)
-    spelled[trie.token_node[trie.token_node >= 0]] = True
-    spells = spelled[items.node]
+    spells = trie.spells[items.node]
     inner = children.any(items.node)
     # Of each action, only what it does to return states.
     used = distinct(items.action)
@@ -252,7 +253,7 @@ def _assemble(
     residues: NDArray[np.int32],
     alive: NDArray[np.intp],
     more: NDArray[np.intp],
-    token_node: NDArray[np.int32],
+    trie: Trie,
 ) -> Residues:
     """Group tokens and further residues by pair (return state, exit node)."""
     every = np.concatenate([alive[:2], more[:2]], axis=1)
@@ -261,10 +262,10 @@ def _assemble(
     which = pairs.searchsorted(keys)
     pair = np.stack([pairs >> 32, pairs & 0xFFFFFFFF], axis=1).astype(np.int32)
     of_alive, of_more = which[: alive.shape[1]], which[alive.shape[1] :]
-    wanted = np.zeros(int(alive[2].max(initial=0)) + 1, dtype=np.bool_)
+    wanted = np.zeros(trie.n_nodes + 1, dtype=np.bool_)  # the last stands for no node, -1
     wanted[alive[2]] = True
-    candidates = np.flatnonzero((token_node >= 0) & (token_node < len(wanted)))
-    candidates = candidates[wanted[token_node[candidates]]]
+    token_node = trie.token_node
+    candidates = wanted.take(token_node).nonzero()[0]
     candidates = candidates[np.argsort(token_node[candidates], kind="stable")]
     spelled = token_node[candidates]
     positions, source = ranges(

@@ -119,6 +119,7 @@ def _nodes(built: Construction, reach: list[int], colours: list[int]) -> Nodes:
     n = len(built.states)
     root = built.nfa.exits[ROOT]
     nodes = Nodes()
+    any_dead = not all(reach)
     live_site: list[bool] = []
     for site, target in enumerate(built.site_target):
         live_site.append(bool(reach[target]) and bool(built.returns[site]))
@@ -131,8 +132,10 @@ def _nodes(built: Construction, reach: list[int], colours: list[int]) -> Nodes:
         nodes.kinds.append(
             ("state", root in subset, pop, ticked, escape[1] if escape else 0, waits)
         )
-        moves = {t: bits for t, bits in built.moves[state].items() if reach[t]}
-        moves.update((n + c, bits) for c, bits in built.calls[state].items() if live_site[c])
+        moves = built.moves[state]
+        if any_dead or built.calls[state]:
+            moves = {t: bits for t, bits in moves.items() if reach[t]}
+            moves.update((n + c, bits) for c, bits in built.calls[state].items() if live_site[c])
         nodes.moves.append(moves)
         if escape and reach[state] and not reach[escape[0]]:
             raise CountError("a counted part cannot end once its count is reached")

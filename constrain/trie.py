@@ -171,6 +171,21 @@ class Trie:
         return (slice(start, stop) for start, stop in pairwise(bounds[1:]))
 
     @cached_property
+    def spells(self) -> NDArray[np.bool_]:
+        """Which nodes are tokens and not only prefixes, bool [N]."""
+        result = np.zeros(self.n_nodes + 1, dtype=np.bool_)
+        result[self.token_node] = True  # that of tokens without bytes is -1
+        return result[:-1]
+
+    @cached_property
+    def alone(self) -> NDArray[np.bool_]:
+        """Which bytes are tokens by themselves, bool [256]."""
+        result = np.zeros(256, dtype=np.bool_)
+        level = next(self.levels, slice(0, 0))
+        result[self.byte[level][self.spells[level]]] = True
+        return result
+
+    @cached_property
     def outline(self) -> Outline:
         """What hangs below the nodes, found when first asked for."""
         within, events, special = _characters(self)

@@ -1,7 +1,9 @@
 """Where output goes: results to standard output, everything else to standard error.
 
 Consoles are made when they are needed, so that they see the streams of the moment. ``rich`` looks
-after NO_COLOR, pipes and the width (the variable COLUMNS overrules it).
+after NO_COLOR, pipes and the width (the variable COLUMNS overrules it). Whatever a stranger's schema,
+tokenizer or table holds, no control character of it reaches the terminal: an escape sequence could
+move the cursor or change the title, and marks of direction could make a line read as another one.
 
 ``Stages`` is the progress of a compile. It is called with the name of each stage as it begins and
 keeps the times; on a terminal it shows a spinner once half a second has passed.
@@ -20,22 +22,43 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from types import TracebackType
 
+    from rich.console import ConsoleOptions
     from rich.status import Status
 
 _PATIENCE = 0.5  # seconds of work before anything is said
 
 
+# One character for one, so that carets stay below what they mark.
+_SHOWN = {code: 0x2400 + code for code in range(32) if code not in b"\n\t"}
+_SHOWN |= {0x7F: 0x2421, **dict.fromkeys((*range(0x80, 0xA0), 0x61C, 0x200E, 0x200F), 0xFFFD)}
+_SHOWN |= dict.fromkeys((*range(0x2028, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
+
+
+class _Console(Console):
+    """A console that shows control characters instead of obeying them."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """Yield what rich does, control characters replaced by pictures of them."""
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield Segment(segment.text.translate(_SHOWN), segment.style)
+
+
 def out() -> Console:
     """Return the console for results."""
-    return Console(highlight=False, emoji=False, markup=False)
+    return _Console(highlight=False, emoji=False, markup=False)
 
 
 def err() -> Console:
     """Return the console for everything else."""
-    return Console(stderr=True, highlight=False, emoji=False, markup=False)
+    return _Console(stderr=True, highlight=False, emoji=False, markup=False)
 
 
 def print_json(value: Any) -> None:

@@ -311,6 +311,8 @@ class _Acyclic:
 
     def add(self, text: bytes) -> None:
         """Add a text that follows the last one in byte order."""
+        # The least automaton of a text alone has as many states; say so before they are made.
+        self.meter.require("DFA states", len(text), self.meter.limits.max_states)
         common = 0
         for ours, theirs in zip(self.last, text, strict=False):
             if ours != theirs:

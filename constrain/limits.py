@@ -8,7 +8,8 @@ signals and no threads are involved, so a compile can be bounded in any thread.
 """
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from math import isnan
 
 from constrain.errors import LimitError
 
@@ -53,6 +54,13 @@ class Limits:
     max_memory: int = 2048 * MIB
     max_output: int = 2048 * MIB
     timeout: float = 120.0
+
+    def __post_init__(self) -> None:
+        """Raise ``ValueError`` for NaN: nothing exceeds it, so it would switch a limit off."""
+        for limit in fields(self):
+            value = getattr(self, limit.name)
+            if isnan(value):
+                raise ValueError(f"{limit.name} is {value}, which bounds nothing; math.inf says so")
 
 
 @dataclass(slots=True)

@@ -194,8 +194,10 @@ class Constraint:
         Raises
         ------
         ValueError
-            If the buffer is not int32, or its rows are too short.
+            If the buffer is not int32, its rows are too short, or it has no such row.
         """
+        if row < 0:
+            raise ValueError(f"there is no row {row}; rows count from 0")
         words = self._row()[0]
         put(buffer_of(out, row + 1, len(words)), row, words)
 

@@ -129,3 +129,13 @@ def test_a_byte_order_mark_does_not_hide_the_place() -> None:
     Path("t.json").write_text('{"type":"strng"}', encoding="utf-8-sig")
     shown = fail("compile", "t.json", "-t", EXAMPLES, "-o", "t.npz")
     assert shown.endswith('at #/type, line 1\n  {"type":"strng"}\n   ^^^^^^\n')
+
+
+def test_no_control_character_of_a_stranger_reaches_the_terminal() -> None:
+    name = "\x1b[31mred\x9b2J\u202e"
+    schema = {"properties": {name: {"type": "null", "maxLenght": 1}}}
+    Path("schema.json").write_text(json.dumps(schema), encoding="utf-8")
+    told = fail("check", "schema.json", json.dumps({name: 1}))
+    told += fail("compile", "schema.json", "-t", EXAMPLES, "-o", "t.npz", code=0)
+    assert "#/properties/␛[31mred" in told and "maxLenght" in told
+    assert not {"\x1b", "\x9b", "\u202e"} & set(told)

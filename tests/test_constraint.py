@@ -142,6 +142,8 @@ def test_fill_bitmask_clears_the_words_past_the_table() -> None:
             run.fill_bitmask(wrong, 1)
     with pytest.raises(ValueError, match="cannot hold"):
         run.fill_bitmask(out, 3)
+    with pytest.raises(ValueError, match="no row -1"):
+        run.fill_bitmask(out, -1)
 
 
 # Lifecycle.

@@ -7,6 +7,7 @@ over after ten times its limit of time fails (nothing here measures speed).
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 import re
 import resource
@@ -58,6 +59,7 @@ SCHEMAS: dict[str, Any] = {
     "nested oneOf": nested_choices(12, "oneOf"),
     "nested anyOf": nested_choices(12, "anyOf"),
     "enum": {"enum": [f"value {i * 7919 % 100003}" for i in range(30_000)]},
+    "long text": {"enum": ["x" * 30_000_000]},
     "enum of objects": {"enum": [{"a": i, "b": [i, str(i)]} for i in range(3000)]},
     "maxItems of maxItems": {
         "maxItems": 1000,
@@ -237,6 +239,12 @@ def test_many_alternatives_do_not_end_the_process() -> None:
     several = {"anyOf": [{"const": i} for i in range(20_000)]}
     for schema in (several, {"not": several}):
         assert bounded(lambda schema=schema: ended(schema=schema)).split()[0] in ENDS
+
+
+def test_a_limit_that_bounds_nothing_is_an_error() -> None:
+    with pytest.raises(ValueError, match="timeout is nan"):
+        Limits(timeout=float("nan"))
+    assert constrain.compile({"const": 1}, VOCABULARY, limits=Limits(timeout=math.inf)).n_states
 
 
 def test_nesting_inside_values_is_no_nesting_of_schemas() -> None:

@@ -83,16 +83,62 @@ def test_a_hostile_schema_gets_few_remarks() -> None:
 
 @pytest.mark.skipif(not DATA.exists(), reason="the real schemas are not beside the repository")
 def test_real_schemas_get_remarks_only_where_they_are_right() -> None:
-    """Ten of 1,164 schemas; each remark was looked at by a person."""
+    """Slips in ten of 1,164 schemas, keywords without force in 42; each was looked at by a person."""
     found: set[str] = set()
-    n_schemas = 0
+    n_schemas = n_forceless = 0
     with lzma.open(DATA) as lines:
         for line in lines:
             told = remarks(json.loads(line)["schema"])
+            forceless = [remark for remark in told if "constrains nothing: " in remark]
+            n_forceless += bool(forceless)
+            told = [remark for remark in told if remark not in forceless]
             n_schemas += bool(told)
             found |= {remark.split(" at #")[0] for remark in told}
-    assert n_schemas <= 10
+    assert n_schemas <= 10 and n_forceless <= 42
     assert found == {
         "'additonalProperties'", "'type:'", "'item'", "'maxmimum'", "'minLenth'",
         "'inclusiveMinimum'", "'inclusiveMaximum'", "format 'host-name'",
     }  # fmt: skip
+
+
+def said(schema: object, name: str) -> list[str]:
+    return [remark for remark in remarks(schema) if remark.startswith(f"{name!r} at")]
+
+
+@pytest.mark.parametrize(
+    ("draft", "name", "words"),
+    [
+        (
+            "http://json-schema.org/draft-07/schema#",
+            "dependentRequired",
+            "name draft 2019-09 or later",
+        ),
+        ("http://json-schema.org/draft-04/schema#", "const", "name draft 6 or later"),
+        ("https://json-schema.org/draft/2020-12/schema", "dependencies", "name draft 7 or earlier"),
+        ("https://json-schema.org/draft/2019-09/schema", "dependentRequired", None),
+        ("http://json-schema.org/draft-06/schema#", "const", None),
+        ("http://json-schema.org/draft-07/schema#", "dependencies", None),
+    ],
+)
+def test_a_keyword_of_another_draft_is_told(draft: str, name: str, words: str | None) -> None:
+    part = {"type": "object", name: {"a": ["b"]}, "title": "x", "deprecated": True}
+    found = said({"$schema": draft, "properties": {"p": part}}, name)
+    assert len(found) == (words is not None)
+    assert words is None or (words in found[0] and "#/properties/p " in found[0])
+
+
+@pytest.mark.parametrize(("draft", "n"), [("draft-07", 1), ("draft/2019-09", 0)])
+def test_what_is_ignored_beside_a_reference_is_told(draft: str, n: int) -> None:
+    schema = {
+        "$schema": f"http://json-schema.org/{draft}/schema#",
+        "properties": {"p": {"$ref": "#/definitions/d", "maxLength": 3, "description": "x"}},
+        "definitions": {"d": {"type": "string"}},
+    }
+    assert len(said(schema, "maxLength")) == n
+    assert len(remarks(schema)) == n
+
+
+def test_an_embedded_schema_has_its_own_draft() -> None:
+    inner = {"$id": "urn:x", "$schema": "http://json-schema.org/draft-07/schema#", "minContains": 2}
+    found = said({"properties": {"p": inner}, "minContains": 1}, "minContains")
+    assert len(found) == 1 and "#/properties/p " in found[0]

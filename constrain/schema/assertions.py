@@ -29,7 +29,7 @@ from constrain.schema.support import DRAFT4, DRAFT2020
 from constrain.schema.validation import escaped, is_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from constrain.dfa import DFA
     from constrain.schema.documents import Location
@@ -311,11 +311,17 @@ def of_values(world: World, listed: list[Any]) -> Shape:
     return Shape(
         null=any(value is None for value in listed),
         booleans=frozenset(value for value in listed if isinstance(value, bool)),
-        numbers=world.numbers.intern(numbers.listed(exact, world.meter)),
-        strings=world.texts.of(world.texts.literals(texts)),
+        numbers=_numbers_of(world, exact),
+        strings=world.texts.of(world.texts.literals(texts)) if texts else world.texts.nothing,
         arrays=arrays.join(found_arrays),
         objects=objects.join(world, found),
     )
+
+
+def _numbers_of(world: World, exact: Collection[Fraction]) -> DFA:
+    if not exact:
+        return world.numbers.nothing
+    return world.numbers.intern(numbers.listed(exact, world.meter))
 
 
 def values_formula(world: World, listed: list[Any]) -> Formula:

@@ -196,7 +196,7 @@ class Documents:
             # Refused as well where an $id is no URI of a document, such as "#x".
             whole = resolved.resolver.lookup("").contents
         except (PointerToNowhere, InvalidAnchor, Unresolvable) as error:
-            reason = f"the reference {reference!r} leads nowhere"
+            reason = f"the reference {reference!r:.200} leads nowhere"
             if isinstance(error, Unresolvable) and not isinstance(
                 error, PointerToNowhere | InvalidAnchor
             ):

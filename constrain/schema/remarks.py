@@ -7,6 +7,9 @@ long names), or the same but for case, ``-`` and ``_``. Names that are unknown o
 ``_...``) get no remark, nor do names that resemble nothing, or only an annotation: those constrain
 nothing when they are spelt right.
 
+A keyword that the schema's draft does not have yet, or has no more, constrains nothing either, and up
+to draft 7 nor does what stands beside ``$ref``. Both are said, once for each name.
+
 A value of ``enum`` with a lone surrogate, half a character, has no UTF-8 and is never generated.
 """
 
@@ -17,7 +20,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from constrain.schema import formats
-from constrain.schema.support import KEYWORDS
+from constrain.schema.documents import draft_of
+from constrain.schema.support import DRAFT2019, DRAFT2020, DRAFTS, KEYWORDS, known
 from constrain.schema.validation import escaped
 
 if TYPE_CHECKING:
@@ -60,7 +64,10 @@ def remarks(schema: Any, refs: Sequence[tuple[str | None, Any]] = ()) -> list[st
 
 def _remarks(document: Any) -> Iterator[str]:
     found: dict[str, str] = {}
-    for pointer, schema in _schemas(document):
+    for pointer, schema, draft in _schemas(document):
+        for name in _without_force(schema, draft):
+            if name not in found:
+                found[name] = f"{name!r} at #{pointer} constrains nothing: {_why(name, draft)}"
         for name in schema:
             if (
                 name not in found
@@ -92,6 +99,32 @@ def _remarks(document: Any) -> Iterator[str]:
                         " which is half a character and has no UTF-8"
                     )
     yield from found.values()
+
+
+def _without_force(schema: dict[str, Any], draft: int) -> list[str]:
+    """Return the keywords of a schema that its draft does not know, or ignores beside ``$ref``."""
+    beside = "$ref" in schema and draft < DRAFT2019
+    return [
+        name
+        for name in schema
+        if name in KEYWORDS
+        and KEYWORDS[name].group not in {"annotation", "reference"}
+        and (beside or known(name, draft) is None)
+    ]
+
+
+def _why(name: str, draft: int) -> str:
+    if known(name, draft) is not None:
+        return (
+            f"draft {DRAFTS[draft]} ignores what stands beside $ref; put both into an allOf, or name"
+            f" draft {DRAFTS[DRAFT2019]} or later in $schema"
+        )
+    first, last = KEYWORDS[name].since, KEYWORDS[name].until
+    others = f"{DRAFTS[first]} or later" if draft < first else f"{DRAFTS[last]} or earlier"
+    return (
+        f"it is no keyword of draft {DRAFTS[draft]}, which the schema follows; name draft {others}"
+        " in $schema if it is meant"
+    )
 
 
 @lru_cache(_KEPT)
@@ -154,14 +187,16 @@ def has_lone_surrogate(value: Any) -> bool:
     return isinstance(value, str) and _SURROGATE.search(value) is not None
 
 
-def _schemas(document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield all schemas of a document with their pointers; of any draft's keywords."""
-    waiting = [("", document)]
+def _schemas(document: Any) -> Iterator[tuple[str, dict[str, Any], int]]:
+    """Yield all schemas of a document with their pointers and drafts; of any draft's keywords."""
+    waiting = [("", document, DRAFT2020)]
     while waiting:
-        pointer, schema = waiting.pop()
+        pointer, schema, draft = waiting.pop()
         if not isinstance(schema, dict):
             continue
-        yield pointer, schema
+        if schema is document or "$id" in schema:
+            draft = draft_of(schema, draft, pointer)
+        yield pointer, schema, draft
         below: list[tuple[str, Any]] = []
         for name, value in schema.items():
             kind = KEYWORDS[name].value if name in KEYWORDS else ""
@@ -172,4 +207,4 @@ def _schemas(document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
                 below.append((place, value))
             elif kind in {"schema map", "dependencies"} and isinstance(value, dict):
                 below += [(f"{place}/{escaped(k)}", member) for k, member in value.items()]
-        waiting.extend(reversed(below))
+        waiting.extend((place, part, draft) for place, part in reversed(below))

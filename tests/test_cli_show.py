@@ -349,6 +349,18 @@ def packed(text: str) -> dict[str, Any]:
     return found
 
 
+def test_what_a_schema_says_is_no_code_in_a_drawing_or_page(tmp_path: Path) -> None:
+    evil = "</script></style></title><script>alert(1)</script><img src=x onerror=alert(2)>\x1b"
+    schema = tmp_path / "schema.json"
+    schema.write_text(json.dumps({"title": evil, "properties": {evil: {"const": evil}}}))
+    run("compile", schema, "-t", EXAMPLES, "-o", tmp_path / "t.npz")
+    for name in ("page.html", "picture.svg"):
+        command = "report" if name.endswith("html") else "graph"
+        run(command, tmp_path / "t.npz", "-o", tmp_path / name)
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert "<script>alert" not in text and "<img" not in text and "\x1b" not in text
+
+
 def test_the_page_loads_nothing(file: Path) -> None:
     text = page(load(file), file, 200)
     links = _Links()

@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracles.schemas import INSTANCES, schemas
 
-from constrain.errors import ConstrainError
+from constrain.errors import ConstrainError, SchemaError
 from constrain.limits import Limits, Meter
+from constrain.schema import schema_grammar
 from constrain.schema.blame import Judge
 
 POINT = {
@@ -169,3 +170,22 @@ def test_a_valid_instance_is_never_blamed(schema: Any, seed: int) -> None:
         found = ours.of_whole((), (), instance)
         if found is not None:
             assert not validator.is_valid(instance), (json.dumps(instance), found)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#", "enum": []},
+        {"allOf": [{"$ref": "#"}], "enum": []},
+        {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/x"}],
+         "$defs": {"x": {"enum": [], "$ref": "#/$defs/x"}}},
+    ],
+)  # fmt: skip
+def test_a_schema_that_allows_nothing_may_refer_to_itself(schema: Any) -> None:
+    """Once its clauses were looked for without end."""
+    if "anyOf" in schema:
+        found = judge(schema).of_value((), (), 1)
+        assert found is not None and found.pointer == "/anyOf"
+    else:
+        with pytest.raises(SchemaError, match="enum lists no value"):
+            schema_grammar(schema)

@@ -31,7 +31,7 @@ from constrain.schema.validation import escaped
 from constrain.schema.values import equal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
     from constrain.limits import Meter
     from constrain.schema.world import World
@@ -108,6 +108,7 @@ class Judge:
             meter,
             exact=formats.all_exact((schema, *(contents for _, contents in refs))),
         )
+        self._open: set[Hashable] = set()  # the schemas being spread
         self.open = open_
 
     # -- what can be asked --------------------------------------------------------------------
@@ -204,6 +205,15 @@ class Judge:
         """Return a schema and all others that it applies to the same value."""
         if isinstance(location.schema, bool):
             return _Node([location])
+        if location.key in self._open:  # it refers to itself, and allows nothing anyway
+            return _Node()
+        self._open.add(location.key)
+        try:
+            return self._spread_out(location, partial)
+        finally:
+            self._open.discard(location.key)
+
+    def _spread_out(self, location: Location, partial: Any) -> _Node:
         reader, documents = self.reader, self.reader.documents
         node = _Node()
         for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):

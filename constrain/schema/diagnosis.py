@@ -20,7 +20,7 @@ from constrain.schema.support import DRAFT2019, DRAFT2020
 from constrain.schema.validation import escaped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
     from constrain.schema.documents import Location
     from constrain.schema.formulas import Formula
@@ -110,7 +110,7 @@ def _demanded_items(reader: Reader, location: Location) -> Iterator[Location]:
 
 
 def _clash(reader: Reader, location: Location) -> SchemaError:
-    clauses = list(_clauses(reader, location))
+    clauses = list(_clauses(reader, location, set()))
     if len(clauses) > _MANY or reader.world.possible(_all(reader, clauses)):
         words = ", ".join(apart.keywords(reader, location))
         return SchemaError(f"no value satisfies {words} together", location.pointer)
@@ -121,19 +121,23 @@ def _clash(reader: Reader, location: Location) -> SchemaError:
     return _error(reader, clauses)
 
 
-def _clauses(reader: Reader, location: Location) -> Iterator[_Clause]:
-    """Yield the keywords of a schema, of the branches of ``allOf`` and of the targets of ``$ref``."""
-    if isinstance(location.schema, bool):
+def _clauses(reader: Reader, location: Location, seen: set[Hashable]) -> Iterator[_Clause]:
+    """Yield the keywords of a schema, of the branches of ``allOf`` and of the targets of ``$ref``.
+
+    Each schema once: one that allows nothing by itself may refer to itself.
+    """
+    if isinstance(location.schema, bool) or location.key in seen:
         return
+    seen.add(location.key)
     before_2019 = "$ref" in location.schema and location.draft < DRAFT2019
     for keyword in apart.keywords(reader, location):
         if keyword == "$ref":
-            yield from _clauses(reader, reader.documents.follow(location, keyword))
+            yield from _clauses(reader, reader.documents.follow(location, keyword), seen)
         elif before_2019:
             continue
         elif keyword == "allOf":
             for branch, _ in reader.branches(location, keyword):
-                yield from _clauses(reader, branch)
+                yield from _clauses(reader, branch, seen)
         else:
             yield _Clause(location, keyword, reader.formula(apart.alone(location, keyword)))
 

@@ -142,3 +142,12 @@ def test_an_embedded_schema_has_its_own_draft() -> None:
     inner = {"$id": "urn:x", "$schema": "http://json-schema.org/draft-07/schema#", "minContains": 2}
     found = said({"properties": {"p": inner}, "minContains": 1}, "minContains")
     assert len(found) == 1 and "#/properties/p " in found[0]
+    old = {"id": "urn:x", "$schema": "http://json-schema.org/draft-06/schema#", "const": 2}
+    outer = {"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"p": old}}
+    assert said(outer, "const") == []
+
+
+def test_a_remark_counts_the_places() -> None:
+    parts = {name: {"minContains": 1} for name in "abc"}
+    (found,) = remarks({"$schema": "http://json-schema.org/draft-07/schema#", "properties": parts})
+    assert "#/properties/a " in found and found.endswith("(and at 2 more places)")

@@ -16,12 +16,13 @@ A value of ``enum`` with a lone surrogate, half a character, has no UTF-8 and is
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from constrain.schema import formats
 from constrain.schema.documents import draft_of
-from constrain.schema.support import DRAFT2019, DRAFT2020, DRAFTS, KEYWORDS, known
+from constrain.schema.support import DRAFT4, DRAFT2019, DRAFT2020, DRAFTS, KEYWORDS, known
 from constrain.schema.validation import escaped
 
 if TYPE_CHECKING:
@@ -64,10 +65,13 @@ def remarks(schema: Any, refs: Sequence[tuple[str | None, Any]] = ()) -> list[st
 
 def _remarks(document: Any) -> Iterator[str]:
     found: dict[str, str] = {}
+    ignored: dict[str, str] = {}
+    places: Counter[str] = Counter()
     for pointer, schema, draft in _schemas(document):
         for name in _without_force(schema, draft):
-            if name not in found:
-                found[name] = f"{name!r} at #{pointer} constrains nothing: {_why(name, draft)}"
+            places[name] += 1
+            if places[name] == 1:
+                ignored[name] = f"{name!r} at #{pointer} constrains nothing: {_why(name, draft)}"
         for name in schema:
             if (
                 name not in found
@@ -98,6 +102,9 @@ def _remarks(document: Any) -> Iterator[str]:
                         f"the value at #{place} is never generated: it holds a lone surrogate,"
                         " which is half a character and has no UTF-8"
                     )
+    for name, remark in ignored.items():
+        more = places[name] - 1
+        yield remark + (f" (and at {more} more place{'s' * (more > 1)})" if more else "")
     yield from found.values()
 
 
@@ -194,7 +201,7 @@ def _schemas(document: Any) -> Iterator[tuple[str, dict[str, Any], int]]:
         pointer, schema, draft = waiting.pop()
         if not isinstance(schema, dict):
             continue
-        if schema is document or "$id" in schema:
+        if schema is document or ("id" if draft == DRAFT4 else "$id") in schema:
             draft = draft_of(schema, draft, pointer)
         yield pointer, schema, draft
         below: list[tuple[str, Any]] = []

@@ -217,3 +217,26 @@ def test_an_optional_member_that_cannot_end_is_left_out() -> None:
     table = machine(schema)
     assert table.matches(b'{"b":1}')
     assert not table.matches(b'{"a":[]}')
+
+
+TAGS = {"type": "array", "items": {"enum": [1]}, "uniqueItems": True, "minItems": 2}
+
+
+@pytest.mark.parametrize(
+    ("part", "pointer", "words"),
+    [
+        (
+            {"properties": {"x": {}, "tags": TAGS}, "required": ["tags"]},
+            "/properties/tags",
+            "no value",
+        ),
+        ({"properties": {"c": {"$ref": "#/$defs/t"}}, "required": ["c"]}, "", "can never end"),
+    ],
+)
+def test_what_has_no_finite_text_is_told_at_its_place(
+    part: dict[str, object], pointer: str, words: str
+) -> None:
+    schema = {"$defs": {"t": {"type": "object", **part}}, "$ref": "#/$defs/t"}
+    with pytest.raises(SchemaError, match=words) as caught:
+        machine(schema)
+    assert caught.value.pointer == f"/$defs/t{pointer}"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from constrain.counting import eligible
 from constrain.errors import SchemaError, UnsupportedSchema
-from constrain.nfa import thompson
+from constrain.nfa import children, thompson
 from constrain.schema import strings
 from constrain.schema.choice import COUNTED_COPIES, node_size, worthwhile
 from constrain.schema.writing import either
@@ -40,7 +40,7 @@ from constrain.syntax import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Hashable, Iterable, Mapping
 
     from constrain.dfa import DFA
     from constrain.schema.formulas import Formula
@@ -335,11 +335,26 @@ def unproductive(grammar: Grammar) -> SchemaError | None:
                 changed = True
     if _can_end(grammar.start, able, {}):
         return None
-    for name, frame in grammar.frames.items():
-        if name not in able and frame.why == RECURSIVE:
+    return _hopeless(grammar, able)
+
+
+def _hopeless(grammar: Grammar, able: set[str]) -> SchemaError:
+    """Return the error, at the innermost part on the way down from the start that has no text."""
+    node: Node | None = grammar.start
+    where, met, memo = "", set[str](), dict[int, bool]()
+    reason = "no value satisfies the schema"
+    while node is not None:
+        below: Iterable[Node] = (part for part in children(node) if part is not EPSILON)
+        if isinstance(node, Named):
+            where = node.where
+        elif isinstance(node, Call) and node.name in met:
             reason = "the recursion can never end: each value needs another one inside it"
-            return SchemaError(reason, frame.where.removeprefix("#"))
-    return SchemaError("no value satisfies the schema")
+        elif isinstance(node, Call):
+            met.add(node.name)
+            frame = grammar.frames[node.name]
+            where, below = frame.where or where, [frame.body]
+        node = next((part for part in below if not _can_end(part, able, memo)), None)
+    return SchemaError(reason, where.removeprefix("#"))
 
 
 def _can_end(node: Node, able: set[str], memo: dict[int, bool]) -> bool:
